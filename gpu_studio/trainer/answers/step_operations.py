@@ -41,9 +41,8 @@ from gpu_studio.trainer.answers.rewritten_graph import rewritten
 
 _READING = "ReadVariableOp"
 _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
-_NO_MEMORY = frozenset(
-    {"Const", _READING, "VarHandleOp", "NoOp", "TensorListGetItem", "TensorListPopBack"}
-)
+_ELEMENT = "TensorListGetItem"
+_NO_MEMORY = frozenset({"Const", _READING, "VarHandleOp", "NoOp", _ELEMENT, "TensorListPopBack"})
 """They give what is there already: a variable's memory, a constant, or what is in a list."""
 LOOPS = frozenset({"While", "StatelessWhile"})
 _ADDING = frozenset({"Add", "AddN", "AddV2"})
@@ -270,14 +269,15 @@ def _turns(loop: Any) -> int:
 def _collected(tensor: Any, batch: int) -> Size:
     """What a loop has put into a list when it ends, for the backward pass.
 
-    A tensor per iteration.
+    A tensor per iteration. What it took from another list stays too: the elements are copies of the
+    tensor that the list was made of (`TensorListFromTensor`, list_kernels.h).
     """
     given = _body(tensor.op).outputs[tensor.value_index]
     pushed = root(given).op
     if pushed.type != "TensorListPushBack":
         return NOTHING
     element = root(pushed.inputs[1])
-    if element.op.type in _NO_MEMORY:
+    if element.op.type in _NO_MEMORY and element.op.type != _ELEMENT:
         return NOTHING
     size, turns = size_of(element, batch), _turns(tensor.op)
     return Size(size.fixed * turns, size.per_sample * turns, pieces=turns)

@@ -35,10 +35,14 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
         return [size for each in graph.as_on(kind) for number, size in each.makes if number < 0]
 
     gradients = sum(4 * math.prod(weight.shape) for weight in layer.trainable_variables)
-    # Of each turn but the oldest; meanwhile what it took from seven lists of units is free.
+    # Of each turn but the oldest; meanwhile what it took from lists is free: seven rows of units,
+    # and the row of the input, which is a copy of its part of it.
     (waiting,) = (size for size in beside("CPU") if size != Size(0, 0, size.pieces))
-    assert waiting == Size(6 * gradients, -6 * 7 * 6 * 4, pieces=6)
+    assert waiting == Size(6 * gradients, -6 * (7 * 6 + 5) * 4, pieces=6)
     assert beside("GPU") == []
+    forward = next(op for op in graph.operations if op.type in LOOPS)
+    lists = [size for x in forward.outputs if (size := graph.size(x)).pieces > 1]
+    assert sorted(lists) == [Size(0, 7 * 5 * 4, 7), *[Size(0, 7 * 6 * 4, 7)] * 7]
 
     def in_a_turn(kind):
         return [
