@@ -53,7 +53,7 @@ _WIDE = {
     DURATION: 126,
     BEST: 112,
     MEMORY: 106,
-    ENERGY: 78,
+    ENERGY: 92,
     LOSS: 140,
 }
 _NARROW = {
@@ -63,7 +63,7 @@ _NARROW = {
     DURATION: 126,
     BEST: 110,
     MEMORY: 108,
-    ENERGY: 76,
+    ENERGY: 90,
     LOSS: 96,
 }
 _ENOUGH = 1040

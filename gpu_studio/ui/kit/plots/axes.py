@@ -64,9 +64,13 @@ def _fit_log(low: float, high: float, rows: int) -> tuple[float, float]:
     return low - margin, high + margin
 
 
+_MEBIBYTE = 2.0**20
+
+
 def _fit_bytes(low: float, high: float, rows: int) -> tuple[float, float]:
-    """From zero to a round number of bytes."""
+    """From zero to a round number of bytes; to a mebibyte where nothing is held."""
     del low
+    high = high or _MEBIBYTE
     step = binary_step(max(high, 1.0), rows)
     return 0.0, max(math.ceil(high / step), 1) * step
 
