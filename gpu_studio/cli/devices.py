@@ -160,7 +160,8 @@ def _show(picture: MachinePicture, chosen: argparse.Namespace) -> None:
             say(line)
     else:
         # A table in a file need not be as narrow as no terminal at all is taken to be.
-        console(None if sys.stdout.isatty() else WIDE).print(screen(picture))
+        out = console(None if sys.stdout.isatty() else WIDE)
+        out.print(screen(picture, bars=out.color_system is not None))
 
 
 def _go_on(chosen: argparse.Namespace) -> int:
@@ -218,7 +219,8 @@ def _drawing(chosen: argparse.Namespace) -> Iterator[Callable[[MachinePicture], 
         from gpu_studio.cli.devices_table import screen
 
         with Live(console=console(), auto_refresh=False, screen=chosen.watch) as live:
-            yield lambda picture: live.update(screen(picture), refresh=True)
+            bars = live.console.color_system is not None
+            yield lambda picture: live.update(screen(picture, bars=bars), refresh=True)
     elif chosen.record and not chosen.watch:
         note(f"Recording into {chosen.record}; Ctrl+C ends it.")
         yield lambda _picture: None

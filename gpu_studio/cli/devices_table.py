@@ -19,14 +19,20 @@ from gpu_studio.hardware.picture import CardNow, MachinePicture
 T = TypeVar("T")
 BAR = 12
 MOST_EVENTS = 5
+_BAR_PLACE = 2
+_MEMORY = {True: ("memory", ""), False: ("memory",)}
+"""The titles over a bar and its figures, or over figures alone."""
 
 
-def screen(picture: MachinePicture) -> RenderableType:
-    """Draw all that is known now."""
+def screen(picture: MachinePicture, *, bars: bool = True) -> RenderableType:
+    """Draw all that is known now; without `bars`, memory in figures only.
+
+    A bar is told by its colours, which a file has not.
+    """
     parts: list[RenderableType] = [heading] if (heading := _heading(picture)) else []
     if picture.why:
         parts.append(Text(f"No card: {picture.why}", "yellow"))
-    parts.append(_cards(picture))
+    parts.append(_cards(picture, bars=bars))
     if rows := [*_on_cards(picture), *_on_host(picture)]:
         parts.append(_processes(rows))
     parts += [
@@ -45,19 +51,22 @@ def _heading(picture: MachinePicture) -> Text:
     return heading
 
 
-def _cards(picture: MachinePicture) -> Table:
+def _cards(picture: MachinePicture, *, bars: bool) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("", "device", "memory", "", "util", "power", "temperature"):
-        table.add_column(
-            title, overflow="fold", justify="right" if title in ("util", "power") else "left"
-        )
+    for title in ("", "device", *_MEMORY[bars], "util", "power", "temperature"):
+        right = title in ("util", "power") or (title == "memory" and not bars)
+        table.add_column(title, overflow="fold", justify="right" if right else "left")
+
+    def add(row: tuple[RenderableType, ...]) -> None:
+        table.add_row(*row[:_BAR_PLACE], *row[_BAR_PLACE + (not bars) :])
+
     for number, card in enumerate(picture.cards.values()):
-        table.add_row(*_row(f"GPU {number}", card))
+        add(_row(f"GPU {number}", card))
         for instance in (picture.instances.get(each.card) for each in card.facts.instances):
             if instance:
-                table.add_row(*_row("  └", instance)[:5])
+                add(_row("  └", instance)[:5])
     if picture.host:
-        table.add_row(*_host_row(picture.host))
+        add(_host_row(picture.host))
     return table
 
 

@@ -20,21 +20,25 @@ from typing import Any, Final, TextIO
 
 import psutil
 
+from gpu_studio.common.figures import plural
 from gpu_studio.contract.failure_texts import refusal_of_disk
 from gpu_studio.plan import DeviceSettings, Plan, strategy_of
 from gpu_studio.plan.rules.device_rules import allocator
+from gpu_studio.trainer.cuda_libraries import HIDE_ALL, load_packaged
 from gpu_studio.trainer.errors import PlanRefused
-
-HIDE_ALL = "-1"
 
 
 def settle(plan: Plan) -> None:
-    """Set this process's variables for `plan`, before `import tensorflow`. Raises PlanRefused."""
+    """Prepare this process for `plan`, before `import tensorflow`. Raises PlanRefused.
+
+    Its variables are set, and those CUDA libraries loaded that TensorFlow might not find.
+    """
     for name, value in settings_for(plan, os.environ).items():
         if value is None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+    load_packaged()
 
 
 def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None]:
@@ -88,7 +92,7 @@ def _cuda_name(card: str, allowed: list[str] | None) -> str:
     if index >= len(allowed):
         raise PlanRefused(
             f"The plan wants {card}, but CUDA_VISIBLE_DEVICES shows this process only "
-            f"{len(allowed)} card(s).",
+            f"{plural(len(allowed), 'card')}.",
             [
                 "Name another card in devices.visible.",
                 "Or start GPU Studio with CUDA_VISIBLE_DEVICES unset.",

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from gpu_studio.cli.devices_table import screen
-from gpu_studio.contract.samples import CardFacts, Cards, HostProcess, HostProcesses, Process
+from gpu_studio.contract.samples import CardFacts, Cards, Host, HostProcess, HostProcesses, Process
 from gpu_studio.contract.samples import Processes as CardProcesses
 from gpu_studio.hardware.picture import MachinePicture
 
@@ -39,3 +39,15 @@ def test_that_a_process_is_named_in_whole_however_little_room_there_is(width) ->
     for words in ("GPU 0", "4194303", "ada", "CPU", "25123", "root"):
         assert words in out.getvalue()
     assert max(len(line) for line in out.getvalue().splitlines()) <= width
+
+
+@pytest.mark.parametrize("bars", [True, False])
+def test_that_memory_stands_beside_its_title_where_no_bar_can_be_seen(bars) -> None:
+    made, out = picture(), io.StringIO()
+    made.apply(Host(time=1.0, cpu_percent=1.0, memory_used_mib=759, memory_total_mib=128887))
+    Console(file=out, width=100).print(screen(made, bars=bars))
+    heads, *rows = out.getvalue().splitlines()
+    [host] = [row for row in rows if row.startswith("● CPU")]
+
+    assert (heads.index("memory") + len("memory") == host.index("GiB") + len("GiB")) != bars
+    assert host.index("0.7") - host.index("this computer") > (30 if bars else 13)

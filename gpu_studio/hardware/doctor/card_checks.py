@@ -6,15 +6,15 @@ suits this TensorFlow, is seen by it, and is free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from gpu_studio.common.figures import MIB, size_of
-from gpu_studio.hardware.doctor.facts import DriverCard, Facts, TensorFlowView
+from gpu_studio.common.figures import MIB, plural, size_of
+from gpu_studio.hardware.doctor.facts import DriverCard, Facts, Library, TensorFlowView
 from gpu_studio.hardware.doctor.findings import Finding, State
 from gpu_studio.hardware.doctor.machine_checks import numbers
 from gpu_studio.hardware.identity import Identity
-from gpu_studio.plan import CardUser
+from gpu_studio.plan import CardUser, listed
 
 MEND_CUDA = {
     "CUDA_ERROR_NO_DEVICE": (
@@ -48,25 +48,39 @@ def tensorflow(facts: Facts) -> Finding | None:
 
 
 def libraries(facts: Facts) -> Finding | None:
-    """Whether the CUDA libraries that TensorFlow loads exist; without a card it needs none."""
+    """Whether TensorFlow can load the CUDA libraries that it needs; without a card it needs none.
+
+    If it sees no card, what it says itself counts besides what was found.
+    """
     view = facts.tensorflow
-    if view is None or not facts.has_card or not view.libraries:
+    if view is None or not facts.has_card:
         return None
-    missing = [library for library in view.libraries if library.why_not]
+    missing = _missing(view)
     if not missing:
         found = f"All {len(view.libraries)} that TensorFlow loads are found."
-        return Finding("libraries", "good", "CUDA and cuDNN libraries", found)
-    names = f"{', '.join(one.name for one in missing)} ({missing[0].why_not})"
+        return _about_libraries("good", found) if view.libraries else None
+    names = f"{listed([one.name for one in missing])} ({missing[0].why_not})"
     if view.gpus:
         found = (
-            "TensorFlow found its card(s), but these cannot be loaded, and "
+            f"TensorFlow found {plural(len(view.gpus), 'card')}, but these cannot be loaded, and "
             f"a run may need them: {names}."
         )
-        return Finding(
-            "libraries", "warning", "CUDA and cuDNN libraries", found, _how_to_load(facts, view)
-        )
-    found = f"TensorFlow uses no card, because these cannot be loaded: {names}."
-    return Finding("libraries", "bad", "CUDA and cuDNN libraries", found, _how_to_load(facts, view))
+        return _about_libraries("warning", found, *_how_to_load(facts, view, missing))
+    found = f"TensorFlow uses no card, because it cannot load {names}."
+    return _about_libraries("bad", found, *_how_to_load(facts, view, missing))
+
+
+def _missing(view: TensorFlowView) -> list[Library]:
+    missing = {library.name: library for library in view.libraries if library.why_not}
+    if not view.gpus:
+        # The driver's own library is CUDA's matter.
+        said = (each for each in view.unloaded if not each.name.startswith("libcuda.so"))
+        missing |= {library.name: library for library in said}
+    return list(missing.values())
+
+
+def _about_libraries(state: State, found: str, *mend: str) -> Finding:
+    return Finding("libraries", state, "CUDA and cuDNN libraries", found, mend)
 
 
 def cuda(facts: Facts) -> Finding | None:
@@ -75,7 +89,7 @@ def cuda(facts: Facts) -> Finding | None:
     if view is None or not facts.survey.cards or not view.build.is_cuda:
         return None
     if not view.cuda.why_not:
-        found = f"CUDA {view.cuda.version} starts and shows {len(view.cuda.cards)} card(s)."
+        found = f"CUDA {view.cuda.version} starts and shows {plural(len(view.cuda.cards), 'card')}."
         return Finding("cuda", "good", "CUDA", found)
     if view.cuda.error == "CUDA_ERROR_NO_DEVICE" and facts.system.variables.visible is not None:
         return None
@@ -103,7 +117,14 @@ def _without_cuda(view: TensorFlowView, has_card: bool) -> Finding:
     return Finding("tensorflow", "bad", "TensorFlow", found, (_install(view),))
 
 
-def _how_to_load(facts: Facts, view: TensorFlowView) -> tuple[str, ...]:
+def _how_to_load(facts: Facts, view: TensorFlowView, missing: Sequence[Library]) -> tuple[str, ...]:
+    there = {library.name: library.path for library in view.libraries if not library.why_not}
+    folders = [there[one.name].rpartition("/")[0] for one in missing if one.name in there]
+    if len(folders) == len(missing) and all(folders):
+        # They lie where TensorFlow does not look. (Links beside it, as its guide has them, are
+        # where it does not look either: the RUNPATH of its libraries leaves its own folder out.)
+        path = ":".join([*dict.fromkeys(folders), "$LD_LIBRARY_PATH"])
+        return (f"export LD_LIBRARY_PATH={path}",)
     if facts.system.library_path:
         return (
             _install(view),
@@ -132,12 +153,14 @@ NEWEST_KNOWN: tuple[tuple[tuple[int, int], Capability], ...] = (
 def fit(card: Capability, code: Iterable[str], toolkit: tuple[int, ...]) -> Fit:
     """How `code` (`sm_80`, `compute_90`) fits the card.
 
-    `toolkit` is the version of CUDA it was built with.
+    `toolkit` is the version of CUDA it was built with. "'compute_xy' refers to both PTX and SASS,
+    'sm_xy' refers to SASS only", SASS being machine code (`compute_capabilities` in OpenXLA's
+    third_party/gpus/cuda_configure.bzl, by which TensorFlow is built).
     """
     parts = [parsed for word in code if (parsed := _parse(word))]
     if not parts:
         return "unknown"
-    if any(kind == "sm" and _runs(binary, card) for kind, binary in parts):
+    if any(_runs(binary, card) for _, binary in parts):
         return "native"
     newest = next((known for since, known in NEWEST_KNOWN if toolkit[:2] >= since), None)
     if newest is not None and card > newest:
@@ -222,9 +245,17 @@ def capability(card: DriverCard, facts: Facts) -> Finding | None:
 
 
 def seen(
-    card: DriverCard, facts: Facts, identity: Identity | None, left: tuple[Identity, ...]
+    card: DriverCard,
+    facts: Facts,
+    identity: Identity | None,
+    left: tuple[Identity, ...],
+    *,
+    explained: bool = False,
 ) -> Finding | None:
-    """Whether TensorFlow sees the card, and by which name; nothing if a variable hides the card."""
+    """Whether TensorFlow sees the card, and by which name; nothing if a variable hides the card.
+
+    `explained` says that another finding tells what may keep TensorFlow from it.
+    """
     view = facts.tensorflow
     if view is None or identity is None or card.why_unknown or identity not in left:
         return None
@@ -239,13 +270,23 @@ def seen(
         )
     if any(not gpu.bus_id for gpu in view.gpus):
         found = (
-            f"TensorFlow sees {len(view.gpus)} card(s) but did not tell their addresses: which one "
+            f"TensorFlow sees {plural(len(view.gpus), 'card')} but did not tell where: which one "
             "this is, is unknown."
         )
         return _finding("seen", "warning", card, found, "gpu-studio doctor --fresh")
-    reported = f" It says: {view.errors[0]}" if view.errors else ""
-    mend = "# mend what is marked ✘ above, then: gpu-studio doctor --fresh"
-    return _finding("seen", "bad", card, f"TensorFlow does not see it.{reported}", mend)
+    said = view.errors[:1] or view.words
+    reported = f" It says: {' '.join(said)}" if said else ""
+    mend: tuple[str, ...]
+    if explained:
+        mend = ("# mend what else is marked ✘, then: gpu-studio doctor --fresh",)
+    else:
+        reported = reported or " It says nothing of why."
+        python = view.executable or "python"
+        mend = (
+            f"{python} -c \"import tensorflow as tf; tf.config.list_physical_devices('GPU')\"",
+            "gpu-studio doctor --fresh    # once more, after a change",
+        )
+    return _finding("seen", "bad", card, f"TensorFlow does not see it.{reported}", *mend)
 
 
 def memory(card: DriverCard, facts: Facts) -> Finding | None:

@@ -6,7 +6,7 @@ every card under all its names, and the links between cards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -149,9 +149,10 @@ class ExaminedCards:
 def examine(facts: Facts) -> list[Finding]:
     """The findings: first the machine, then each card, their links, the disk, and logging out."""
     cards = identify(facts)
+    machine = [finding for finding in _machine(facts, cards) if finding is not None]
     found = [
-        *_machine(facts, cards),
-        *_each_card(facts, cards),
+        *machine,
+        *_each_card(facts, cards, explained=not all_well(machine)),
         _joined(facts),
         machine_checks.disk_space(facts),
         machine_checks.logging_out(facts),
@@ -202,16 +203,19 @@ def _machine(facts: Facts, cards: ExaminedCards) -> list[Finding | None]:
     ]
 
 
-def _each_card(facts: Facts, cards: ExaminedCards) -> list[Finding | None]:
-    found: list[Finding | None] = []
+def _each_card(facts: Facts, cards: ExaminedCards, *, explained: bool) -> Iterator[Finding | None]:
+    checks = card_checks.OF_PRACTICE if facts.survey.practice else card_checks.CHECKS
     for card in facts.survey.cards:
+        own = [finding for check in checks if (finding := check(card, facts)) is not None]
         if not facts.survey.simulated:
-            found.append(
-                card_checks.seen(card, facts, find(cards.identities, card.seen), cards.effect.left)
+            yield card_checks.seen(
+                card,
+                facts,
+                find(cards.identities, card.seen),
+                cards.effect.left,
+                explained=explained or not all_well(own),
             )
-        checks = card_checks.OF_PRACTICE if facts.survey.practice else card_checks.CHECKS
-        found.extend(check(card, facts) for check in checks)
-    return found
+        yield from own
 
 
 def _joined(facts: Facts) -> Finding | None:

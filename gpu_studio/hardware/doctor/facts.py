@@ -150,7 +150,7 @@ class ViewError(ValueError):
 class Build:
     """What this TensorFlow was built for.
 
-    `capabilities` are `sm_80` (machine code) and `compute_90` (PTX).
+    `capabilities` are `sm_80` (machine code) and `compute_90` (machine code and PTX).
     """
 
     cuda: str = ""
@@ -227,7 +227,11 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowView:
-    """TensorFlow in a trainer process. `errors` are its messages where it did not answer."""
+    """TensorFlow in a trainer process. `errors` are its messages where it did not answer.
+
+    `libraries` are those it is known to load, `unloaded` those it said it could not; `words` are
+    the last warnings in its log.
+    """
 
     tensorflow: str
     keras: str = ""
@@ -238,7 +242,9 @@ class TensorFlowView:
     logical: tuple[Logical, ...] = ()
     cuda: Cuda = field(default_factory=Cuda)
     libraries: tuple[Library, ...] = ()
+    unloaded: tuple[Library, ...] = ()
     errors: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     @property
     def gpus(self) -> tuple[Physical, ...]:

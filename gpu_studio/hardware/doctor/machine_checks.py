@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gpu_studio.common.figures import MIB, size, size_of
+from gpu_studio.common.figures import MIB, plural, size, size_of
 from gpu_studio.hardware.doctor.facts import DeviceNode, Facts, System
 from gpu_studio.hardware.doctor.findings import Finding, State
 from gpu_studio.hardware.identity import Effect, Identity
@@ -114,7 +114,7 @@ def driver(facts: Facts) -> Finding | None:
         return Finding("driver", "bad", "NVIDIA driver", found, _how_to_drive(facts))
     if facts.system.listed and not survey.cards and not survey.asleep:
         found = (
-            f"The system lists {len(facts.system.listed)} card(s) on the PCI bus, "
+            f"The system lists {plural(len(facts.system.listed), 'card')} on the PCI bus, "
             "but the driver answers for none."
         )
         return Finding("driver", "bad", "NVIDIA driver", found, ("sudo dmesg | grep -i nvrm",))

@@ -33,7 +33,7 @@ from gpu_studio.common.figures import (
 )
 from gpu_studio.contract import RunDirectory, SavedCheckpoint, checkpoints, resumed_from
 from gpu_studio.contract.events import as_dict
-from gpu_studio.hardware.accounting import CardTotals
+from gpu_studio.hardware.accounting import IDLE_BELOW, CardTotals
 from gpu_studio.plan import strategy_named
 from gpu_studio.runs.diagnosis import Explanation
 from gpu_studio.runs.labels import Labels, number_of, plan_name, read_labels
@@ -245,9 +245,13 @@ def _cards(run: RunFigures) -> Iterator[Fact]:
         return
     if each is not None:
         yield Fact(CARDS, ENERGY_EACH, energy(each), each)
-    for name, figure in ((CARDS_IDLE, "idle_seconds"), (CARDS_THROTTLED, "throttled_seconds")):
+    idle = f" under {percent(IDLE_BELOW)} busy"
+    for name, figure, more in (
+        (CARDS_IDLE, "idle_seconds", idle),
+        (CARDS_THROTTLED, "throttled_seconds", ""),
+    ):
         seconds: float | None = getattr(run, figure)
-        words = duration(seconds) if seconds is not None else run.why_not(figure)
+        words = duration(seconds) + more if seconds is not None else run.why_not(figure)
         yield Fact(CARDS, name, words, seconds)
     for card, totals in zip(run.cards, run.card_totals, strict=True):
         yield from _card(f"{card.label} · {totals.name}", totals)
@@ -268,10 +272,10 @@ def _card(of: str, card: CardTotals) -> Iterator[Fact]:
     drawn, used = energy(card.joules), size(card.peak_used)
     busy, hottest = percent(card.busy_percent or 0), f"{card.peak_celsius} °C"
     yield fact("energy", "joules", drawn, drawn)
-    yield fact("utilisation", "busy_percent", busy, f"{busy} busy")
+    yield fact("utilisation", "busy_percent", busy, f"{busy} busy on average")
     yield fact("idle", "idle_seconds", duration(card.idle_seconds))
     yield fact("throttled", "throttled_seconds", reasons or "never")
-    yield fact("most memory", "peak_used", used, f"{used} at most")
+    yield fact("most memory", "peak_used", used, f"{used} taken at most")
     yield fact("hottest", "peak_celsius", hottest, f"{hottest} at most")
 
 

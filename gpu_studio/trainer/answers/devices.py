@@ -2,110 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.metadata
 import os
 import platform
 import re
 import sys
-import sysconfig
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import metadata
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from gpu_studio.trainer.answers.overhearing import LOUD, overheard, unloaded, warnings_in
 from gpu_studio.trainer.cuda_driver import cuda_driver
-
-
-def libraries(
-    cuda: str, cudnn: str, environment: Mapping[str, str] = os.environ
-) -> list[dict[str, str]]:
-    """List the libraries that such a TensorFlow loads: each name with its path, or why it fails."""
-    return [_load(name, environment) for name in sonames(cuda, cudnn)]
-
-
-def _load(name: str, environment: Mapping[str, str]) -> dict[str, str]:
-    path = next(_places(name, environment), None)
-    try:
-        # Given the bare name, the system searches its library folders.
-        ctypes.CDLL(str(path or name))
-    except OSError as error:
-        return {"name": name, "path": str(path or ""), "why_not": str(error)}
-    return {"name": name, "path": str(path or name), "why_not": ""}
-
-
-def _places(name: str, environment: Mapping[str, str]) -> Iterator[Path]:
-    named = (
-        Path(folder)
-        for folder in environment.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-        if folder
-    )
-    yield from (folder / name for folder in named if (folder / name).is_file())
-    packages = {sysconfig.get_path("platlib"), sysconfig.get_path("purelib")}
-    for packaged in sorted(packages):
-        yield from sorted(Path(packaged, "nvidia").glob(f"*/lib/{name}"))
-
-
-LIBRARIES: Mapping[str, tuple[str, ...]] = {
-    "nvidia-cuda-runtime": ("libcudart",),
-    "nvidia-cublas": ("libcublas", "libcublasLt"),
-    "nvidia-cufft": ("libcufft",),
-    "nvidia-cusolver": ("libcusolver",),
-    "nvidia-cusparse": ("libcusparse",),
-    "nvidia-nccl": ("libnccl",),
-    "nvidia-cudnn": ("libcudnn",),
-}
-"""The packages that TensorFlow loads libraries of, in the order in which they are told."""
-OF_CUDA: Mapping[str, Mapping[str, int]] = {
-    "12": {
-        "nvidia-cuda-runtime": 12,
-        "nvidia-cublas": 12,
-        "nvidia-cufft": 11,
-        "nvidia-cusolver": 11,
-        "nvidia-cusparse": 12,
-        "nvidia-nccl": 2,
-    },
-}
-"""The major versions by CUDA's, for a TensorFlow whose package names none, such as self-built."""
-DISTRIBUTIONS = ("tensorflow", "tf_nightly", "tensorflow_rocm")
-# `nvidia-cufft-cu12<12.0,>=11.2.3.61; extra == "and-cuda"`: since 13 the name lacks CUDA's version.
-_PACKAGE = re.compile(
-    r"^(nvidia-[a-z-]+?)(?:-cu\d+)?(?=[\[(<>=!~;\s]).*?(?:>=|==|~=)\s*(\d+)", re.ASCII
-)
-
-
-def sonames(cuda: str, cudnn: str, requirements: Iterable[str] | None = None) -> tuple[str, ...]:
-    """The libraries of a TensorFlow that was built for these versions; none if nobody knows.
-
-    `requirements` are those of TensorFlow's package, by default of the one that is installed.
-    """
-    versions = dict(OF_CUDA.get(cuda.partition(".")[0], {}))
-    versions |= _required(installed_requirements() if requirements is None else requirements)
-    if versions and cudnn:
-        # What TensorFlow was built with counts, not what a package may be replaced with.
-        versions["nvidia-cudnn"] = int(re.sub(r"\D.*", "", cudnn) or 0) or versions.get(
-            "nvidia-cudnn", 0
-        )
-    known = (
-        (stem, versions.get(package)) for package, stems in LIBRARIES.items() for stem in stems
-    )
-    return tuple(f"{stem}.so.{version}" for stem, version in known if version)
-
-
-def installed_requirements() -> list[str]:
-    """Return the requirements of the installed TensorFlow package; nothing if it is not one."""
-    for name in DISTRIBUTIONS:
-        try:
-            return metadata.requires(name) or []
-        except metadata.PackageNotFoundError:
-            continue
-    return []
-
-
-def _required(requirements: Iterable[str]) -> dict[str, int]:
-    matches = (_PACKAGE.match(requirement) for requirement in requirements)
-    return {found[1]: int(found[2]) for found in matches if found and found[1] in LIBRARIES}
-
+from gpu_studio.trainer.cuda_libraries import libraries, load_packaged
 
 DESCRIPTION = re.compile(r"device: (\d+), .*pci bus id: ([0-9a-fA-F:.]+)")
 
@@ -115,12 +22,14 @@ ENVIRONMENT = {
     "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     "KERAS_BACKEND": "tensorflow",
     "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+    **LOUD,
 }
 
 
 def answer(_about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
     """The answer, and whether it holds until the machine or the installation changes."""
     os.environ.update(ENVIRONMENT)
+    load_packaged()
     progress("importing TensorFlow")
     import tensorflow as tf
 
@@ -128,7 +37,8 @@ def answer(_about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dic
 
     practice.load()
     progress("asking TensorFlow for its devices")
-    view = DeviceListing(tf, _local_devices)
+    with overheard() as said:
+        view = DeviceListing(tf, _local_devices)
     build = _build(tf)
     progress("asking CUDA for its cards")
     cuda = cuda_driver()
@@ -143,7 +53,11 @@ def answer(_about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dic
         "logical": view.logical,
         "cuda": cuda,
         "libraries": found,
+        "unloaded": [
+            {"name": name, "why_not": why_not} for name, why_not in unloaded(said.words).items()
+        ],
         "errors": view.errors,
+        "words": warnings_in(said.words),
     }
     return answer, not view.errors and not cuda["error"]
 

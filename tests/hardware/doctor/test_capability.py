@@ -22,7 +22,7 @@ TOOLKIT = (12, 5, 1)
         ((7, 5), "native"),
         ((8, 6), "native"),
         ((8, 9), "native"),
-        ((9, 0), "compiled"),
+        ((9, 0), "native"),
         ((10, 0), "too_new"),
         ((12, 0), "too_new"),
     ],
@@ -32,8 +32,15 @@ def test_that_the_wheel_of_tensorflow_2_21_runs_on_just_these_cards(card, expect
 
 
 def test_that_a_later_toolkit_knows_later_cards():
-    assert fit((12, 0), (*WHEEL, "compute_120"), (12, 8)) == "compiled"
+    assert fit((12, 0), (*WHEEL, "compute_120"), (12, 8)) == "native"
+    assert fit((12, 1), (*WHEEL, "compute_120"), (12, 9)) == "native"
     assert fit((12, 0), WHEEL, (12, 8)) == "compiled"
+
+
+def test_that_ptx_is_told_with_machine_code_and_is_compiled_for_later_cards_only():
+    assert fit((9, 0), ("compute_90",), TOOLKIT) == "native"
+    assert fit((8, 0), ("compute_70",), TOOLKIT) == "compiled"
+    assert fit((8, 9), ("compute_90",), TOOLKIT) == "too_old"
 
 
 def test_that_machine_code_of_one_major_version_does_not_run_on_the_next():

@@ -42,6 +42,32 @@ def test_that_a_card_that_tensorflow_does_not_see_is_bad_with_tensorflow_s_own_w
     assert (seen.state, "no luck" in seen.found) == ("bad", True)
 
 
+def test_that_where_nothing_explains_it_no_mark_is_pointed_to_and_tensorflow_has_the_last_word():
+    said = ("failed call to cuInit: UNKNOWN ERROR (303)",)
+    seen = the(examine(with_view(physical=(), words=said)), "seen")
+
+    assert seen.found == f"TensorFlow does not see it. It says: {said[0]}"
+    assert "✘" not in " ".join(seen.mend)
+    assert "list_physical_devices" in seen.mend[0]
+
+
+def test_that_tensorflow_s_silence_is_told():
+    assert the(examine(with_view(physical=())), "seen").found.endswith("It says nothing of why.")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        with_view(cuda=Cuda(error="CUDA_ERROR_UNKNOWN", why_not="unknown error")),
+        with_card(compute_mode=2),
+    ],
+)
+def test_that_what_explains_it_is_pointed_to(facts):
+    seen = the(examine(with_view(facts, physical=())), "seen")
+
+    assert seen.mend == ("# mend what else is marked ✘, then: gpu-studio doctor --fresh",)
+
+
 def test_that_a_hidden_card_is_not_said_to_be_missing():
     findings = examine(
         with_view(with_system(variables=Variables("")), physical=(), cuda=Cuda("12.5"))
@@ -71,7 +97,7 @@ def test_that_a_lost_card_is_told_and_the_others_are_still_looked_at():
     ("capability", "state", "told"),
     [
         ((5, 2), "bad", "older"),
-        ((9, 0), "warning", "compiled at the first start"),
+        ((9, 0), "good", "machine code"),
         ((12, 0), "bad", "newer"),
         ((8, 9), "good", "machine code"),
     ],
@@ -80,6 +106,13 @@ def test_that_the_card_s_capability_is_held_against_the_code(capability, state, 
     found = the(examine(with_card(capability=capability)), "capability")
 
     assert (found.state, told in found.found) == (state, True)
+
+
+def test_that_code_that_is_compiled_at_the_first_start_is_told():
+    build = replace(VIEW.build, capabilities=("sm_70", "compute_80"))
+    found = the(examine(with_view(with_card(capability=(9, 0)), build=build)), "capability")
+
+    assert (found.state, "compiled at the first start" in found.found) == ("warning", True)
 
 
 @pytest.mark.parametrize(

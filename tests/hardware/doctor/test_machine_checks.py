@@ -215,6 +215,25 @@ def test_that_a_tensorflow_without_cuda_is_bad_only_where_there_is_a_card():
     assert the(examine(with_view(BARE, build=Build())), "tensorflow").state == "good"
 
 
+def test_that_what_tensorflow_could_not_load_is_told_even_if_it_is_found_and_how_to_lead_it_there():
+    name, place = "libcusolver.so.11", "/site-packages/nvidia/cusolver/lib"
+    unseen = with_view(
+        physical=(),
+        libraries=(*VIEW.libraries, Library(name, f"{place}/{name}")),
+        unloaded=(Library(name, why_not=f"{name}: cannot open shared object file"),),
+    )
+    libraries = the(examine(unseen), "libraries")
+
+    assert libraries.state == "bad"
+    assert libraries.found == (
+        f"TensorFlow uses no card, because it cannot load {name} ({name}: cannot open shared "
+        "object file)."
+    )
+    assert libraries.mend == (f"export LD_LIBRARY_PATH={place}:$LD_LIBRARY_PATH",)
+    assert "marked ✘" in the(examine(unseen), "seen").mend[0]
+    assert the(examine(with_view(unseen, physical=VIEW.physical)), "libraries").state == "good"
+
+
 def test_that_missing_libraries_are_named_with_what_to_install():
     missing = (*VIEW.libraries, Library("libcudnn.so.9", why_not="cannot open shared object file"))
     unseen = with_view(with_system(library_path="/opt/cuda"), libraries=missing, physical=())

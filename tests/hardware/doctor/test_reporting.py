@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict, replace
 
 import pytest
-from made_facts import BARE, VIEW, WELL, with_card, with_survey
+from made_facts import BARE, VIEW, WELL, with_card, with_survey, with_view
 from made_topologies import switched
 from patience import PATIENCE_S
 
@@ -55,7 +55,8 @@ def test_that_the_end_counts_what_must_be_mended():
 
 @pytest.mark.parametrize("width", [20, 60, 200])
 def test_that_what_is_to_be_typed_stays_on_one_line(width):
-    text = lines(judge(with_card(capability=(9, 0))), width)
+    build = replace(VIEW.build, capabilities=("compute_80",))
+    text = lines(judge(with_view(with_card(capability=(9, 0)), build=build)), width)
 
     typed = [line for line in text.splitlines() if "export" in line]
     assert [line.strip() for line in typed] == ["export CUDA_CACHE_MAXSIZE=4294967296"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.trainer.answers.devices import OF_CUDA, sonames
+from gpu_studio.trainer.cuda_libraries import OF_CUDA, sonames
 
 CUDA_12 = (
     'nvidia-cublas-cu12<13.0,>=12.5.3.2; extra == "and-cuda"',
