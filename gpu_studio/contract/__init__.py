@@ -15,6 +15,7 @@ from gpu_studio.contract.directory import (
     resumed_from,
     send,
     slug,
+    to_go_on_from,
 )
 from gpu_studio.contract.event_parts import (
     WorkerPlace,
@@ -136,5 +137,6 @@ __all__ = [
     "resumed_from",
     "send",
     "slug",
+    "to_go_on_from",
     "write_private",
 ]

@@ -221,6 +221,7 @@ class SavedCheckpoint:
     best: bool = False
     monitor: str | None = None
     value: float | None = None
+    at_end: bool = False
 
     @property
     def name(self) -> str:
@@ -234,6 +235,7 @@ class _State(msgspec.Struct):
     best: bool = False
     monitor: str | None = None
     value: float | None = None
+    at_end: bool = False
 
 
 _state_decoder = msgspec.json.Decoder(_State)
@@ -257,7 +259,17 @@ def _saved_at(path: Path) -> SavedCheckpoint | None:
         os.close(open_regular(path / WEIGHTS_FILE))
     except OSError:
         return None
-    return SavedCheckpoint(path, state.epoch, state.step, state.best, state.monitor, state.value)
+    told = (state.epoch, state.step, state.best, state.monitor, state.value, state.at_end)
+    return SavedCheckpoint(path, *told)
+
+
+def to_go_on_from(saved: Sequence[SavedCheckpoint]) -> SavedCheckpoint | None:
+    """Return the newest of some checkpoints from which a run goes on as if it had not stopped.
+
+    What the end of a training has left has other weights than those that were trained last.
+    """
+    exact = [each for each in saved if not each.at_end] or saved
+    return exact[-1] if exact else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,15 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import grouped
-from gpu_studio.contract import LineTail, Model, Resume, RunDirectory, SavedCheckpoint, checkpoints
+from gpu_studio.contract import (
+    LineTail,
+    Model,
+    Resume,
+    RunDirectory,
+    SavedCheckpoint,
+    checkpoints,
+    to_go_on_from,
+)
 from gpu_studio.contract.events import decode
 from gpu_studio.plan import Machine, Plan, Problem, placement_of, replica_count
 from gpu_studio.plan.difference import Difference, differences
@@ -177,6 +185,8 @@ def resume(
 def choose(run: RunDirectory, name: str | None = None) -> Resume:
     """Choose a complete checkpoint of `run`: the newest, `best` (the newest best one), or by name.
 
+    The newest is one from which the run goes on exactly: what its end left is chosen by name only.
+
     Raises ResumeError if the run is still alive, or has no such checkpoint.
     """
     if is_live(run):
@@ -188,7 +198,7 @@ def choose(run: RunDirectory, name: str | None = None) -> Resume:
         raise ResumeError(
             f"{run.id} has no complete checkpoint to resume from: train its plan anew."
         )
-    return Resume(run, named(saved, name, run) if name else saved[-1])
+    return Resume(run, named(saved, name, run) if name else to_go_on_from(saved) or saved[-1])
 
 
 def named(saved: list[SavedCheckpoint], name: str, run: RunDirectory) -> SavedCheckpoint:

@@ -5,6 +5,7 @@ Each is written under a temporary name and renamed when it is complete.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -35,7 +36,8 @@ Judged = tuple[str, float | None]
 class Snapshot:
     """A moment of a run in host memory. `value` is the monitored metric's, at an epoch's end.
 
-    `monitor` is what judges it, if not the plan's.
+    `monitor` is what judges it, if not the plan's. `at_end`: what the end of training has left,
+    after which the same step has other weights than before it.
     """
 
     progress: TrainingProgress
@@ -43,11 +45,15 @@ class Snapshot:
     identity: Mapping[str, Any] = field(default_factory=dict)
     value: float | None = None
     monitor: str = ""
+    at_end: bool = False
 
     @property
     def name(self) -> str:
         """The name of its directory."""
-        return _name(self.progress.step)
+        return _name(self.progress.step) + (_END if self.at_end else "")
+
+
+_END = "-end"
 
 
 def _name(step: int) -> str:
@@ -171,6 +177,7 @@ class Checkpoints:
             "best": best,
             "monitor": monitor,
             "value": snapshot.value,
+            "at_end": snapshot.at_end,
             **snapshot.identity,
         }
         self._directory.mkdir(mode=0o700, exist_ok=True)
@@ -200,7 +207,9 @@ class Checkpoints:
 
     def _remove_old(self) -> list[str]:
         best = self._best_of(self._kept)
-        last = list(self._kept)[-self._settings.keep :]
+        names = list(self._kept)
+        # What the end has left is one more: from the one before it, a run is resumed.
+        last = names[-self._settings.keep - names[-1].endswith(_END) :]
         removed = [name for name in self._kept if name not in last and name != best]
         for name in removed:
             del self._kept[name]
@@ -247,6 +256,15 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             f"The checkpoint {path.name} cannot be read: {error}.",
             ["Resume from an earlier checkpoint of the run.", "Or train from the beginning."],
         ) from error
+
+
+def weight_prints(arrays: Arrays) -> dict[str, bytes]:
+    """Return a digest of each of the model's weights, by name, to see whether any has changed."""
+    return {
+        name: hashlib.blake2b(np.ascontiguousarray(array).tobytes()).digest()
+        for name, array in arrays.items()
+        if name.startswith("model/")
+    }
 
 
 def _is_broken(name: str, array: np.ndarray) -> bool:

@@ -15,7 +15,7 @@ from gpu_studio.contract import Epoch, Finished, Log, StateChanged, Steps, Warne
 from gpu_studio.plan.freezing import phase_of
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.trainer.callbacks import HookError, Hooks
-from gpu_studio.trainer.checkpoints import Keeps, Snapshot
+from gpu_studio.trainer.checkpoints import Keeps, Snapshot, weight_prints
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
@@ -84,7 +84,7 @@ class Loop:
         try:
             self.hooks.begin()
             reason = self._train()
-            self.hooks.end()
+            self._end()
             return self._finished(reason, self._test())
         except HookError:
             if self.progress.step:
@@ -100,6 +100,23 @@ class Loop:
             return self._finished(
                 "stopped" if self._checkpoints.has(self.progress.step) else "stopped_now", {}
             )
+
+    def _end(self) -> None:
+        """End as `fit` does; if that changes the weights, what it leaves is a checkpoint too.
+
+        The one before it stays: a resumed run goes on from there, exactly.
+        """
+        saves = self._settings.checkpoint.every_epochs > 0
+        if saves and self._epoch_samples:
+            self._save_once()
+        if not self.hooks.at_end and not self.best_weights:
+            return
+        before = weight_prints(self._session.capture()) if saves else {}
+        self.hooks.end()
+        if self.best_weights:
+            self._session.restore(self._session.capture() | self.best_weights)
+        if saves and weight_prints(self._session.capture()) != before:
+            self._save_end()
 
     def _finished(
         self,
@@ -267,13 +284,12 @@ class Loop:
                 samples_per_second=self._epoch_samples / max(self._epoch_seconds, 1e-9),
             )
         )
-        ends = {self._settings.epochs, *(phase.after for phase in self._settings.phases)}
-        if self.progress.epoch in ends or self._patience_is_over():
+        is_last = self.hooks.stopping or self._patience_is_over()
+        is_last = is_last or self.progress.epoch == self._settings.epochs
+        if is_last or self.progress.epoch in {phase.after for phase in self._settings.phases}:
             self._session.finish()
         every = self._settings.checkpoint.every_epochs
-        if every and (
-            self.progress.epoch % every == 0 or self.progress.epoch == self._settings.epochs
-        ):
+        if every and (is_last or self.progress.epoch % every == 0):
             if said := self._judge.said(metrics):
                 self._telemetry.tell(Log(message=said))
             monitor = self._judge.of(metrics)
@@ -315,8 +331,6 @@ class Loop:
         return {prefix + name: value for name, value in results.items()}
 
     def _test(self) -> dict[str, float]:
-        if self.best_weights:
-            self._session.restore(self._session.capture() | self.best_weights)
         split = self._session.dataset.test
         if not split or not self._session.program.evaluates:
             return {}
@@ -404,3 +418,16 @@ class Loop:
         self._saved_step = self.progress.step
         about = self._identity | state | {PHASE: self._session.phase}
         self._checkpoints.save(Snapshot(self.progress, arrays, about, value, monitor))
+
+    def _save_end(self) -> None:
+        """Save what the end of training left: who goes on from it begins as another `fit` does."""
+        progress = replace(self.progress, best=None, waited=0)
+        about = self._identity | self.hooks.kept_at_end() | {PHASE: self._session.phase}
+        ended = Snapshot(progress, self._session.capture(), about, at_end=True)
+        self._checkpoints.save(ended)
+        self._telemetry.tell(
+            Log(
+                message=f"The end of training has changed the weights: {ended.name} holds them. A "
+                "resumed run goes on from those of before."
+            )
+        )

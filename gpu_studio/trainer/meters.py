@@ -195,9 +195,9 @@ class Tally:
         return {"loss": 0.0} | found | {"loss": self.loss / max(self.samples, 1)}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the tally as named arrays, for a checkpoint."""
-        running = enumerate(self._meters.running)
-        return self._counts() | {f"{_RUNNING}{n}": np.asarray(each) for n, each in running}
+        """Return copies of the tally as named arrays: a checkpoint is written as steps go on."""
+        running = {f"{_RUNNING}{n}": each for n, each in enumerate(self._meters.running)}
+        return {name: np.array(each) for name, each in (self._counts() | running).items()}
 
     def _counts(self) -> dict[str, np.ndarray]:
         states = {

@@ -40,6 +40,24 @@ def test_that_the_last_ones_and_the_best_are_kept(tmp_path: Path) -> None:
     assert [name for event in told for name in event.removed] == ["step-00000001", "step-00000003"]
 
 
+def test_that_what_the_end_has_left_is_kept_besides_until_a_run_goes_on(tmp_path: Path) -> None:
+    end = replace(snapshot(3), at_end=True)
+    made = Checkpoints(tmp_path, plan.CheckpointSettings(keep=1), Mock())
+    for each in (snapshot(1, 0.1), snapshot(2, 0.2), snapshot(3, 0.3), end):
+        made.save(each)
+    made.close()
+    kept = [path.name for path in sorted(tmp_path.iterdir())]
+    assert kept == ["step-00000001", "step-00000003", "step-00000003-end"]
+    state, _ = checkpoints.read(tmp_path / kept[-1])
+    assert state["at_end"]
+    assert not state["best"]
+    resumed = Checkpoints(tmp_path, plan.CheckpointSettings(keep=1), Mock())
+    resumed.save(snapshot(4, 0.4))
+    resumed.close()
+    kept = [path.name for path in sorted(tmp_path.iterdir())]
+    assert kept == ["step-00000001", "step-00000004"]
+
+
 def test_that_more_is_better_where_the_monitor_is_an_accuracy(tmp_path: Path) -> None:
     names, _ = saved(tmp_path / "c", [0.5, 0.9, 0.4], keep=1, monitor="val_accuracy")
     assert names == ["step-00000002", "step-00000003"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 from training_runs import Finished, running, small_plan, trained
 
@@ -132,6 +134,25 @@ def stopped_at(step: int, plan: Plan, runs: Path, *, resume: Resume | None = Non
     assert ended.one(events.Finished).step == step
     assert step % steps_per_epoch(ended), "stopped between two epochs: it shows nothing"
     return ended
+
+
+def test_that_what_is_saved_does_not_change_while_steps_go_on() -> None:
+    from gpu_studio.trainer.callbacks.kept import KeptAttributes
+    from gpu_studio.trainer.meters import Tally
+
+    meters = Mock(running=[np.zeros(1)], nothing=lambda: [[np.zeros(2)]])
+    tally = Tally(meters)
+    saved = tally.arrays()
+    tally.add(1.0, 1, [[np.ones(2)]])
+    meters.running[0] += 1.0
+    assert not any(array.any() for array in saved.values())
+    callback = SimpleNamespace(seen=np.zeros(2))
+    kept = KeptAttributes(callback)
+    callback.seen[0] = 1.0
+    arrays: dict[str, np.ndarray] = {}
+    kept.state(arrays, "0")
+    callback.seen += 1.0
+    assert arrays["0/seen"].tolist() == [1.0, 0.0]
 
 
 def test_that_other_data_start_the_epoch_anew_and_say_so(tmp_path: Path) -> None:

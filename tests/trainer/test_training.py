@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 from training_runs import Finished, running, small_plan, trained
 
-from gpu_studio.contract import events
+from gpu_studio.contract import SavedCheckpoint, checkpoints, events
 from gpu_studio.plan import Data, ModelSettings, Plan
+from gpu_studio.runs.questions.checkpoint_question import chosen
+from gpu_studio.runs.resume import choose
+from gpu_studio.trainer.checkpoints import read
 
 pytestmark = pytest.mark.slow
 
@@ -141,6 +144,19 @@ def test_that_training_stops_early_and_gives_back_the_best_weights(tmp_path: Pat
     assert end.reason == "early_stopping"
     assert len(values) == end.epoch < 60
     assert min(values) == values[-3] < min(values[-2:])
+    *_, best, _, last, left = saved = checkpoints(run.directory)
+    assert [each.at_end for each in saved] == [False, False, False, True]
+    assert (last.epoch, last.step) == (left.epoch, left.step) == (end.epoch, end.step)
+    assert best.epoch == end.epoch - 2
+    weights = {each.name: weights_in(each) for each in saved}
+    assert weights[left.name] == weights[best.name] != weights[last.name]
+    assert chosen(run.directory) == left
+    assert choose(run.directory).checkpoint == last
+
+
+def weights_in(saved: SavedCheckpoint) -> dict[str, bytes]:
+    _, arrays = read(saved.path)
+    return {name: value.tobytes() for name, value in arrays.items() if name.startswith("model/")}
 
 
 def test_that_every_event_is_numbered_and_ends_with_the_only_terminal_one(plain: Finished) -> None:

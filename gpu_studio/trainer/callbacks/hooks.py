@@ -81,6 +81,13 @@ class Hooks:
         return bool(self._made) and (bool(self._at_steps) or self.stopping)
 
     @property
+    def at_end(self) -> bool:
+        """Whether anything is done, to the weights too perhaps, when training has ended."""
+        return any(
+            not getattr(each.callback.on_train_end, "_is_default", False) for each in self._made
+        )
+
+    @property
     def at_steps(self) -> list[str]:
         """The names of the callbacks that are called at each step of the training."""
         return [each.name for each in self._at_steps] if self._made else []
@@ -230,6 +237,14 @@ class Hooks:
         """
         return self._before or self._kept()
 
+    def kept_at_end(self) -> State:
+        """Return what a checkpoint holds of them after the end: the learning rate alone."""
+        return {"callbacks": {**self._rates, "each": []}} if self._made else {}
+
+    @property
+    def _rates(self) -> State:
+        return {"rate": self._session.rate, "plan_rate": self._planned[0]}
+
     def _kept(self) -> tuple[State, dict[str, np.ndarray]]:
         if not self._remembered:
             return {}, {}
@@ -239,8 +254,7 @@ class Hooks:
             kept, lost = remembered.state(arrays, f"{ARRAYS}{place}")
             states.append({"name": each.name, "kept": kept})
             self._tell_lost(each, lost)
-        rate = {"rate": self._session.rate, "plan_rate": self._planned[0]}
-        return {"callbacks": {**rate, "each": states}}, arrays
+        return {"callbacks": {**self._rates, "each": states}}, arrays
 
     def _tell_lost(self, made: MadeCallback, names: Sequence[str]) -> None:
         new = [name for name in names if f"{made.name}.{name}" not in self._named_lost]
@@ -276,6 +290,14 @@ class Hooks:
         if self._stored is None:
             return
         state, arrays = self._stored
+        if state.get("at_end"):
+            self._tell(
+                Log(
+                    message="Callbacks start anew, as when fit is called again: the checkpoint is "
+                    "of the end of a training."
+                )
+            )
+            return
         waiting = list(state.get("callbacks", {}).get("each", ()))
         for each, remembered in zip(self._made, self._remembered, strict=True):
             found = next((one for one in waiting if one.get("name") == each.name), None)

@@ -86,7 +86,10 @@ class KeptAttributes:
         self._before = {name: _print_of(value) for name, value in attributes(callback)}
 
     def state(self, arrays: dict[str, np.ndarray], path: str) -> tuple[dict[str, Any], list[str]]:
-        """Return what to keep, and the names of attributes that have changed and cannot be kept."""
+        """Return what to keep, and the names of attributes that have changed and cannot be kept.
+
+        Arrays are copies: a callback may go on writing into its own while they are saved.
+        """
         kept: dict[str, Any] = {}
         lost: list[str] = []
         for name, value in attributes(self._callback):
@@ -94,7 +97,7 @@ class KeptAttributes:
                 found: dict[str, np.ndarray] = {}
                 if _print_of(value) != self._before.get(name):
                     kept[name] = encoded(value, found, f"{path}/{name}")
-                    arrays |= found
+                    arrays |= {place: array.copy() for place, array in found.items()}
                 elif _is_other(value):
                     lost.append(name)
             except NotPlainError:

@@ -23,6 +23,7 @@ from gpu_studio.contract import (
     Warned,
     checkpoints,
     resumed_from,
+    to_go_on_from,
 )
 from gpu_studio.contract.consent import is_shell_allowed
 from gpu_studio.hosts.examination import examined
@@ -130,7 +131,7 @@ def _resumed(run: RunDirectory) -> SavedCheckpoint | None:
 
 
 def _newest(run: RunDirectory) -> SavedCheckpoint | None:
-    return next(reversed(checkpoints(run)), None)
+    return to_go_on_from(checkpoints(run))
 
 
 def _tell_restart(
