@@ -13,6 +13,7 @@ import secrets
 import shutil
 import time
 import unicodedata
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -43,6 +43,9 @@ WRONG = tuple(zoo_wrong.PROGRAMS) if WHOLE else (
     "class_of_no_sample",
     "loss_gives_nothing",
     "names_of_no_output",
+    "weights_of_another_shape",
+    "more_batches_than_data",
+    "monitor_misspelt",
 )  # fmt: skip
 
 

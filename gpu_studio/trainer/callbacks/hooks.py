@@ -19,7 +19,7 @@ import numpy as np
 from gpu_studio.common.figures import learning_rate, spent
 from gpu_studio.contract import Log, Warned
 from gpu_studio.contract.events import Event
-from gpu_studio.plan import listed
+from gpu_studio.plan import choose_one, listed
 from gpu_studio.trainer.callbacks.answering import answering, at_home
 from gpu_studio.trainer.callbacks.kept import KeptAttributes
 from gpu_studio.trainer.callbacks.made import CsvOfEpochs, MadeCallback
@@ -54,6 +54,7 @@ class Hooks:
         self._stored: tuple[Mapping[str, Any], Mapping[str, np.ndarray]] | None = None
         self._remembered: list[KeptAttributes] = []
         self._named_lost: set[str] = set()
+        self._blind: set[str] = set()
         self._costs: list[tuple[float, float]] = []
         self._seconds = 0.0
         self._last_logs: dict[str, float] = {}
@@ -175,6 +176,7 @@ class Hooks:
         self._before = self._kept()
         with self._telling_rate():
             self._call("on_epoch_end", epoch, logs)
+        self._tell_blind(logs)
         # As `fit` has it: the end of training is not told what callbacks have added.
         self._before, self._last_logs = None, dict(sorted(metrics.items()))
         return {
@@ -182,6 +184,26 @@ class Hooks:
             for name, value in logs.items()
             if name not in metrics and _is_number(value) and not name.startswith("learning_rate")
         }
+
+    def _tell_blind(self, logs: Logs) -> None:
+        """Say which callbacks watch what nothing measures; Keras prints that."""
+        for each in self._made:
+            name = getattr(each.callback, "monitor", None)
+            idle = not getattr(each.callback, "save_best_only", True)
+            if not hasattr(each.callback, "monitor_op") or name in logs or idle:
+                continue
+            if each.name not in self._blind:
+                self._blind.add(each.name)
+                advice = choose_one(str(name), sorted(logs))
+                self._tell(
+                    Warned(
+                        message=f"{each.name} watches {name}, which is not measured: it does "
+                        "nothing.",
+                        suggestion=f"{advice[0].upper()}{advice[1:].rstrip('.')}.".replace(
+                            "?.", "?"
+                        ),
+                    )
+                )
 
     def batch_begin(self, step: int) -> None:
         """Step `step` of the epoch begins."""

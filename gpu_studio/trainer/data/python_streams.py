@@ -31,6 +31,7 @@ from gpu_studio.trainer.data.streams import (
 )
 from gpu_studio.trainer.data.trees import called, flat, leaves, mapped
 from gpu_studio.trainer.data.values import Array
+from gpu_studio.trainer.errors import DataError
 from gpu_studio.trainer.user_code import UserFunction, pulling
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
@@ -83,6 +84,12 @@ class PythonStream(Stream):
         """Return the elements of the pass that was begun, without those to be skipped."""
         raise NotImplementedError
 
+    _without_empty = "Leave it out."
+
+    def _place_of(self, number: int) -> int:
+        """Return by what number the user knows an element of the pass, counted from 0."""
+        return number
+
     def _pulled(self) -> Iterator[Any]:
         """Yield the elements of the pass, and keep the exception that ends them."""
         try:
@@ -101,7 +108,8 @@ class PythonStream(Stream):
 
     def _checked(self, element: Any, number: int) -> Any:
         found = self._whole(element)
-        told = f"{self.function.name}: {'batch' if self.batched else 'sample'} {number} has"
+        what = "batch" if self.batched else "sample"
+        told = f"{self.function.name}: {what} {self._place_of(number)} has"
         if [path for path, _ in leaves(found)] != self._paths:
             raise self._wrong(f"{told} other parts than those before", "Give all alike.")
         arrays = []
@@ -125,7 +133,7 @@ class PythonStream(Stream):
         if self.batched:
             self._refuse_uneven(found, f"{told} parts")
             if not len(arrays[0]):
-                raise self._wrong(f"{told} no samples", "Leave it out.")
+                raise self._wrong(f"{told} no samples", self._without_empty)
         ordered = iter(arrays)
         return mapped(lambda _: next(ordered), found)
 
@@ -222,14 +230,21 @@ class SequenceStream(PythonStream):
         set_seeds(self._seed, self._ended)
         self.function.guarded(self._data.on_epoch_end)
 
+    _without_empty = "Leave it out: its __len__ counts the batches that have samples."
+
+    def _place_of(self, number: int) -> int:
+        return number if self.length is None else int(self._whole_order(self.length)[number])
+
+    def _whole_order(self, length: int) -> Array:
+        if not self._shuffled:
+            return np.arange(length)
+        seeds = [_ORDER, self._seed, self._number]
+        return np.random.Generator(np.random.PCG64(seeds)).permutation(length)
+
     def _order(self) -> Iterator[int]:
         if self.length is None:
             return count(self._skipped)
-        order = np.arange(self.length)
-        if self._shuffled:
-            seeds = [_ORDER, self._seed, self._number]
-            order = np.random.Generator(np.random.PCG64(seeds)).permutation(self.length)
-        return iter(order[self._skipped :].tolist())
+        return iter(self._whole_order(self.length)[self._skipped :].tolist())
 
     def _read(self) -> Iterator[Any]:
         workers = int(self._data.workers)
@@ -267,7 +282,18 @@ def streams_of(function: UserFunction, found: Mapping[str, Any], seed: int) -> d
     too. Raises DataError, and UserCodeError from the user's own code.
     """
     os.chdir(function.file.parent)
-    return {split: _stream(function, split, each, seed) for split, each in found.items()}
+    return {split: _named_stream(function, split, each, seed) for split, each in found.items()}
+
+
+def _named_stream(function: UserFunction, split: str, value: Any, seed: int) -> Stream:
+    """Return a stream; what is refused of another than the training's names the split."""
+    try:
+        return _stream(function, split, value, seed)
+    except DataError as error:
+        if split == SPLITS[0]:
+            raise
+        message = f"Of the {split} data: {error.message}"
+        raise DataError(message, error.suggestions, error.mends) from error
 
 
 def _stream(function: UserFunction, split: str, value: Any, seed: int) -> Stream:

@@ -131,7 +131,8 @@ class Stream:
         if isinstance(self._failure, TrainerError):
             raise self._failure
         if self._failure is not None:
-            raise as_user_error(self._failure, self.function.file) from self._failure
+            made = self.function
+            raise as_user_error(self._failure, made.file, begins=made.line) from self._failure
 
     def _whole(self, element: Any) -> tuple[Any, Any, Any]:
         """Return what an element of the user's holds, as arrays."""

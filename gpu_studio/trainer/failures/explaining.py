@@ -31,7 +31,8 @@ from gpu_studio.trainer.failures.failure_context import (
     failing_layer,
 )
 from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory, out_of_memory
-from gpu_studio.trainer.user_code.telling import advice_on, in_own_code, root_words
+from gpu_studio.trainer.user_code.remedies import advice_on
+from gpu_studio.trainer.user_code.telling import begins_in, in_own_code, root_words
 
 _LAYER = re.compile(r"Exception encountered when calling (?:layer ['\"]?)?([\w/]+)")
 
@@ -148,10 +149,15 @@ def _in_the_model(error: BaseException, context: FailureContext) -> tuple[str, s
     layer = failing_layer(error, context.layers(error)) or (named and named.group(1))
     advice = advice_on(said)
     if layer:
+        own = next((each for each in context.layers(error) if each.name == layer), None)
         return (
             "layer",
             f"The layer {layer} could not compute: {said}",
-            (advice or "Hold the shape of the data against the model's input.", _WHERE),
+            (
+                advice or "Hold the shape of the data against the model's input.",
+                *begins_in(getattr(type(own), "call", None)),
+                _WHERE,
+            ),
         )
     return (
         "",

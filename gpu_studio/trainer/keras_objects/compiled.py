@@ -28,7 +28,7 @@ from gpu_studio.plan.keras_objects import (
 )
 from gpu_studio.plan.targets import in_words
 from gpu_studio.trainer.data import Dataset
-from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.errors import DataError, PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import Guard, unguarded
 from gpu_studio.trainer.keras_objects.forms import OutputForm, Wants
 from gpu_studio.trainer.keras_objects.given import Batches, GivenMetric, given_metric
@@ -144,12 +144,23 @@ class SampleLoss:
 
 
 def _like(losses: Any, weight: Any) -> Any:
-    """Return the weights with as many axes as the losses have."""
+    """Return the weights with as many axes as the losses have. Raises DataError."""
+    if any(size not in (1, None) for size in weight.shape[len(losses.shape) :]):
+        one = _of_samples(losses.shape)
+        raise DataError(
+            f"The sample weights have the shape {_of_samples(weight.shape)}, and the losses that "
+            f"they are to weigh {one}.",
+            [f"Give sample weights of shape {one}."],
+        )
     for _ in range(len(weight.shape) - len(losses.shape)):
         weight = tf.squeeze(weight, axis=-1)
     for _ in range(len(losses.shape) - len(weight.shape)):
         weight = tf.expand_dims(weight, axis=-1)
     return weight
+
+
+def _of_samples(shape: Any) -> str:
+    return str(("samples", *shape[1:])).replace("'", "")
 
 
 def _mask_of(tensor: Any) -> Any:

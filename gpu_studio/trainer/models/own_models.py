@@ -209,7 +209,10 @@ def check_shapes(source: str, model: keras.Model, dataset: Dataset) -> None:
             f"{source} has no inputs and outputs; a model that GPU Studio trains has some.",
             ["Give a model that was built or called once."],
         )
-    check_inputs(source, model, dataset.name, dataset.train)
+    held = (("validation", dataset.validation), ("test", dataset.test))
+    names = {f"the {kind} data of {dataset.name}": split for kind, split in held if split}
+    for name, split in {dataset.name: dataset.train, **names}.items():
+        check_inputs(source, model, name, split)
     found = met(outputs_of(model), dataset.target)
     if isinstance(found, str):
         raise ModelError(

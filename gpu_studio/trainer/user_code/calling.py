@@ -31,6 +31,7 @@ from gpu_studio.trainer.user_code.admission import (
     find_own_modules,
     own_folders,
 )
+from gpu_studio.trainer.user_code.remedies import line_of
 from gpu_studio.trainer.user_code.telling import as_user_error
 
 T = TypeVar("T")
@@ -59,7 +60,9 @@ class UserFunction:
         code = getattr(
             inspect.unwrap(self.call, stop=lambda each: hasattr(each, "__code__")), "__code__", None
         )
-        return code.co_firstlineno if code else 1
+        return (
+            code.co_firstlineno if code else line_of(self.name.rpartition(":")[2], self.file) or 1
+        )
 
     def guarded(self, work: Callable[[], T], doing: str = "", patience: float = 0.0) -> T:
         """Return the result of `work`, which runs code of this file.
@@ -67,7 +70,7 @@ class UserFunction:
         `doing` says where in the run, as `in on_epoch_end`. A stop waits for its end, for
         `patience` seconds at most. Raises UserCodeError if it fails.
         """
-        return _guarded(self.file, work, doing, patience)
+        return _guarded(self.file, work, doing, patience, self.line)
 
     def made(self, options: Mapping[str, Any], offered: Mapping[str, Any]) -> Any:
         """Return what it makes of `options` and of those of `offered` that its signature names.
@@ -99,9 +102,9 @@ def give(
     UserCodeError, also where its user has not allowed the file.
     """
     function = find(part, text, base)
-    arguments = _guarded(function.file, lambda: _arguments(function, options, offered))
+    arguments = function.guarded(lambda: _arguments(function, options, offered))
     function = replace(function, arguments=arguments)
-    return function, _guarded(function.file, lambda: function.call(**arguments))
+    return function, function.guarded(lambda: function.call(**arguments))
 
 
 def find(part: str, text: str, base: Path) -> UserFunction:
@@ -150,14 +153,20 @@ def _executed(admitted: Admitted) -> ModuleType:
     return module
 
 
-def _guarded(file: Path, work: Callable[[], T], doing: str = "", patience: float = 0.0) -> T:
+def _guarded(
+    file: Path,
+    work: Callable[[], T],
+    doing: str = "",
+    patience: float = 0.0,
+    begins: int = 0,
+) -> T:
     try:
         with at_work(file.parent, patience):
             return work()
     except UserCodeError:
         raise
     except BaseException as error:  # sys.exit and KeyboardInterrupt too: the user asked for neither
-        raise as_user_error(error, file, doing) from error
+        raise as_user_error(error, file, doing, begins) from error
 
 
 def _arguments(

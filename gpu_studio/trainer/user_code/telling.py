@@ -15,6 +15,7 @@ from typing import Any
 from gpu_studio.plan import nearest, printable
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import own_folders
+from gpu_studio.trainer.user_code.remedies import advice_on, line_about, without_body
 
 _LONGEST = 300
 _PACKAGES = {
@@ -27,15 +28,18 @@ _PACKAGES |= {"yaml": "pyyaml", "bs4": "beautifulsoup4", "dateutil": "python-dat
 """Packages by the modules that they bring, where the names differ."""
 
 
-def as_user_error(error: BaseException, file: Path, doing: str = "") -> UserCodeError:
+def as_user_error(
+    error: BaseException, file: Path, doing: str = "", begins: int = 0
+) -> UserCodeError:
     """Return the explanation of `error`, which was raised by the user's `file`.
 
-    `doing` says where in the run, such as `in on_epoch_end`.
+    `doing` says where in the run, such as `in on_epoch_end`; `begins` is the line where the
+    function begins that gave what is at work, 0 if unknown.
     """
     where, line = _own_line(error, file)
     if not line and (made := _line_told(error)):
         where, line = made
-    return _explained(error, where, line, _own_trace(error, file), doing)
+    return _explained(error, where, line, _own_trace(error, file), doing, begins)
 
 
 def in_own_code(error: BaseException) -> UserCodeError | None:
@@ -91,7 +95,7 @@ _MADE = re.compile(r'File "([^"\n]+)", line (\d+), in ')
 
 
 def _explained(
-    error: BaseException, where: Path, line: int, trace: str, doing: str = ""
+    error: BaseException, where: Path, line: int, trace: str, doing: str = "", begins: int = 0
 ) -> UserCodeError:
     at = f" {doing}" if doing else ""
     if isinstance(error, ModuleNotFoundError) and isinstance(error.name, str):
@@ -106,19 +110,30 @@ def _explained(
             instead = "self.model.stop_training = True ends the training"
         advice = [f"Take that out of {where.name}, line {line}: {instead}."]
     else:
-        words = _words(error)
+        words = _words(error) or _unwritten(error)
         said = f"{type(error).__name__}: {words}" if words else f"{type(error).__name__}."
         if _is_tensorflows(error) and _OF_PYTHON.match(words):
             said = words  # of the error in a Python function that TensorFlow called
         message = f"{where.name} stopped{at}{f' in line {line}' if line else ''} with {said}"
-        look = (
-            f"Look at line {line} of {where}."
-            if line
-            else f"It stopped at what {where.name} returned, in no line of it."
-        )
-        helpful = advice_on(words)
-        advice = [*filter(None, [helpful]), look, "The traceback says how it came there."]
+        look = _place(error, words, where, line, begins)
+        advice = [*filter(None, [advice_on(words)]), look, "The traceback says how it came there."]
     return UserCodeError(message, advice, trace)
+
+
+def _place(error: BaseException, words: str, where: Path, line: int, begins: int) -> str:
+    """Say where to look: at the line that was running, else at what the error is about."""
+    if line:
+        return f"Look at line {line} of {where}."
+    name, defined = line_about(error, words, where)
+    if defined:
+        return f"Look at line {defined} of {where}, where {name} begins."
+    begun = f"; the function begins in line {begins} of {where}" if begins else ""
+    return f"It stopped at what {where.name} returned, in no line of it{begun}."
+
+
+def _unwritten(error: BaseException) -> str:
+    owner, method = without_body(error)
+    return f"{owner} has no {method} of its own" if owner else ""
 
 
 _OF_PYTHON = re.compile(r"[A-Z]\w*(?:Error|Exception|Interrupt|Iteration): ")
@@ -136,8 +151,11 @@ def _words(error: BaseException) -> str:
         root = root.partition("\nTraceback (most recent call last):")[0]
     except Exception:  # noqa: BLE001  (an exception of the user's own may fail at that, too)
         return ""
-    words = printable(" ".join(root.split()))
+    words = _CLASS.sub(r"the class \1", printable(" ".join(root.split())))
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+
+
+_CLASS = re.compile(r"<class '(?:[\w.<>]*\.)?(\w+)'>")
 
 
 def _module_missing(name: str, where: Path, line: int) -> tuple[str, list[str]]:
@@ -221,52 +239,6 @@ def kind_in_words(value: object) -> str:
         return "nothing"
     name = type(value).__name__
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
-
-
-_ADVICE = (
-    (
-        r"^indices\[.*\] = -?\d+ is not in \[0, \d+\)",
-        "The table has no row for that id: input_dim of an Embedding is the largest id + 1.",
-    ),
-    (
-        r"^Received a label value of -?\d+ which is outside the valid range",
-        "Give the model's last layer one unit for each class, or number the classes from 0.",
-    ),
-    (
-        r"has no attribute 'numpy'|numpy\(\) is only available when eager|__array__\(\)",
-        "A step is compiled before it has numbers: compute with keras.ops there, not with NumPy.",
-    ),
-    (
-        r"out of scope|cannot be accessed from here|is not accessible from",
-        "Keep what the next step needs in a weight: self.add_weight(…, trainable=False).",
-    ),
-    (
-        r"as a Python `?bool|[Ii]terating over a symbolic",
-        "A step is compiled before it has numbers: use keras.ops.where or keras.ops.cond, no if.",
-    ),
-    (
-        r"inhomogeneous shape",
-        "Give all samples one shape: keras.utils.pad_sequences fills up rows that are shorter.",
-    ),
-    (
-        r"^URL fetch failure",
-        "It wants to download: bring that file to ~/.keras/models, or build with weights=None.",
-    ),
-    (
-        r"missing a required argument|required positional argument",
-        "Keras gives samples, and training and mask if asked for: give the rest a default.",
-    ),
-    (
-        r"^No gradients provided for any variable",
-        "Between weights and loss lies what has no gradient: argmax, rounding, whole numbers.",
-    ),
-)
-"""What helps, by Python's, Keras' and TensorFlow's own words."""
-
-
-def advice_on(words: str) -> str:
-    """Return what helps against an error of these words; empty if nothing is known."""
-    return next((advice for pattern, advice in _ADVICE if re.search(pattern, words)), "")
 
 
 _GRAPH, _TRACED = "Graph execution error:", "in user code:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -215,3 +216,50 @@ def test_that_words_around_the_reason_are_left_out_and_what_helps_comes_first(
     error = failed(written(f"def build():\n    raise ValueError({said!r})\n"))
     assert error.message == f"own.py stopped in line 2 with ValueError: {told}"
     assert advice in error.suggestions[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "given", "line", "helps"),
+    [
+        ("def batches(size):\n    pass\n\ndef build():\n    return batches", (), 1, "a default"),
+        (
+            (
+                "class Own:\n    def call(self, y_pred):\n        pass\n\n"
+                "def build():\n    return Own().call"
+            ),
+            (1, 2),
+            2,
+            "y_true and y_pred",
+        ),
+        (
+            (
+                "class Own:\n    def on_epoch_end(self):\n        pass\n\n"
+                "def build():\n    return Own().on_epoch_end"
+            ),
+            (1, {}),
+            2,
+            "and logs",
+        ),
+    ],
+)
+def test_that_what_is_called_with_other_arguments_is_told_by_the_line_where_it_begins(
+    written: Written, code: str, given: tuple[object, ...], line: int, helps: str
+) -> None:
+    path = written(code)
+    function, made = give("model", f"{path}:build", {}, {}, Path())
+    with pytest.raises(UserCodeError) as caught:
+        function.guarded(partial(made, *given))
+    assert any(f"line {line} of {path}" in each for each in caught.value.suggestions)
+    assert helps in caught.value.suggestions[0]
+
+
+def test_that_where_no_line_was_running_the_function_s_beginning_is_told(written: Written) -> None:
+    path = written("import os\n\ndef build():\n    return 3")
+    function, _ = give("model", f"{path}:build", {}, {}, Path())
+
+    def stop() -> None:
+        raise ValueError("Could not interpret loss identifier: mze")
+
+    with pytest.raises(UserCodeError) as caught:
+        function.guarded(stop)
+    assert f"the function begins in line 3 of {path}" in caught.value.suggestions[-2]
