@@ -13,6 +13,15 @@ from gpu_studio.export.script_text import functions_of, source_below_imports
 TRAINER = Path(gpu_studio.__file__).parent / "trainer"
 SHARED = {
     "sums.py": ("rows_once",),
+    "replica_updates.py": (
+        "in_one_place",
+        "for_all",
+        "at_each",
+        "update_weights",
+        "accumulate",
+        "overwrite_by_averages",
+        "update_for_all",
+    ),
     "layer_state.py": (
         "change_of",
         "counted_as",
@@ -56,6 +65,6 @@ def test_that_a_script_has_the_functions_of_the_trainer_as_they_are(file: str) -
 
 def test_that_inner_functions_and_starred_parameters_lose_their_annotations_too() -> None:
     text = source_below_imports("replica_updates.py")
-    assert "def _for_all(work, *given):" in text
-    assert "        def together(new, mean):" in text
+    assert "def for_all(work, *given):" in text
+    assert "    def together(new, mean):" in text
     assert "Any" not in text

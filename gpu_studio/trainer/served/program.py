@@ -270,8 +270,8 @@ class ServedProgram(Program):
         for variable, *shares in zip(self._written, *brought, strict=True):
             variable.value.assign(joined(variable.value, tf.add_n(shares)))
         summed = [_sum_of(parts) for parts in zip(*gradients, strict=True)]
-        with self.strategy.scope(), in_one_place():
-            self.optimizer.apply(summed, self._learning)
+        with self.strategy.scope():
+            in_one_place(self.optimizer.apply, summed, self._learning)
 
     def _share(self, context: Any, weight: Any, judged: Judged) -> Any:
         if judged.counted is not None and not judged.head.loss.sums:
