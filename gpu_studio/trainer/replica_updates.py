@@ -50,7 +50,8 @@ def update_for_all(optimizer: Any) -> None:
         if every:
             accumulate(optimizer, gradients, variables, every)
         else:
-            update_weights(optimizer, optimizer._clip_gradients(gradients), variables)  # noqa: SLF001
+            clipped = optimizer._clip_gradients(gradients)  # noqa: SLF001
+            update_weights(optimizer, clipped, variables)
         if optimizer.use_ema:
             weights = optimizer._trainable_variables  # noqa: SLF001
             optimizer._update_model_variables_moving_average(weights)  # noqa: SLF001
