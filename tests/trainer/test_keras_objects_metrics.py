@@ -351,6 +351,19 @@ def test_that_what_takes_no_other_number_of_samples_is_a_plain_sum_in_parts() ->
     assert found.splits
 
 
+@pytest.mark.parametrize("least", [1, 2])
+def test_that_batches_of_other_shapes_show_in_pieces_how_a_metric_counts(least: int) -> None:
+    from gpu_studio.trainer.keras_objects.given import given_metric
+
+    random = np.random.default_rng(3)
+    batches = [tuple(random.normal(size=(2, 3, width)).astype("float32")) for width in (1, 2)]
+    found = given_metric(of_batches(False, "float32", least), lambda work, *_doing: work(), batches)
+    found.look_at_parts()
+    known = least == 1  # a piece of one sample is none that it takes: then nobody knows
+    assert list(found.by_share) == [known, known]
+    assert (found.splits, found.is_mean) == (known, known)
+
+
 @pytest.mark.parametrize(
     ("states", "by_share", "splits"),
     [

@@ -18,7 +18,7 @@ import tensorflow as tf
 from keras.src.utils import naming
 
 from gpu_studio.plan import listed
-from gpu_studio.trainer.batch_parts import of_part, ways_of
+from gpu_studio.trainer.batch_parts import Added, of_part, ways_of
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import (
@@ -240,6 +240,12 @@ def _index(tensor: Any, among: Sequence[Any]) -> int:
     return next(place for place, each in enumerate(among) if each is tensor)
 
 
+def _in_two(targets: Any, outputs: Any) -> Batches:
+    """Return a batch in two pieces of different lengths, if it is long enough."""
+    cut = -(-len(outputs) // 3)
+    return (targets[:cut], outputs[:cut]), (targets[cut:], outputs[cut:])
+
+
 class GivenMetric:
     """A metric that is given targets and outputs as they are, with the samples' weights or none.
 
@@ -293,26 +299,34 @@ class GivenMetric:
     def look_at_parts(self) -> None:
         """Learn how it counts in several parts of a batch, from batches that it has looked at.
 
-        What does not take both of them as one batch is a plain sum.
+        Where it does not take both of them as one batch, such as by their shapes, it is shown one
+        of them in two pieces. What does not take these either is a plain sum, and not known.
         """
-        start = [tf.constant(np.asarray(each)) for each in self.variables]
-        (first, second), rows = self._batches, [len(outputs) for _, outputs in self._batches]
-        try:
-            both = [tf.concat(each, axis=0) for each in zip(first, second, strict=True)]
-            pairs = first, second, (both[0], both[1])
-            after = [self._after(start, targets, outputs, None) for targets, outputs in pairs]
-        except Exception:  # noqa: BLE001 - a user's own code can raise anything
+        for pieces in (self._batches, _in_two(*self._batches[0])):
+            try:
+                added = self._added_by(*pieces)
+            except Exception:  # noqa: BLE001, S112 - a user's own code can raise anything
+                continue
+            rows = [len(outputs) for _, outputs in pieces]
+            found = ways_of(added, (rows[0], rows[1]))
+            if self._once:
+                self.splits = found.by_share[0] and found.splits
+            else:
+                self.by_share, self.splits = found.by_share, found.splits
+                self.is_mean = found.is_mean
             return
-        added = [
+        self.splits, self.is_mean = False, self._once
+
+    def _added_by(self, first: tuple[Any, Any], second: tuple[Any, Any]) -> list[Added]:
+        """What two batches add to each state, and what they add as one."""
+        start = [tf.constant(np.asarray(each)) for each in self.variables]
+        both = [tf.concat(each, axis=0) for each in zip(first, second, strict=True)]
+        pairs = first, second, (both[0], both[1])
+        after = [self._after(start, targets, outputs, None) for targets, outputs in pairs]
+        return [
             (np.asarray(one - old), np.asarray(other - old), np.asarray(whole - old))
             for old, one, other, whole in zip(start, *after, strict=True)
         ]
-        found = ways_of(added, (rows[0], rows[1]))
-        if self._once:
-            self.splits = found.by_share[0] and found.splits
-        else:
-            self.by_share, self.splits = found.by_share, found.splits
-            self.is_mean = found.is_mean
 
     def added(
         self,
