@@ -181,7 +181,8 @@ def _measured(
     from gpu_studio.runs.questions.plan_question import ask_times
 
     if chosen.estimate or chosen.machine:
-        return _estimated(machine, devices, model, described=bool(chosen.machine))
+        described, tf32 = bool(chosen.machine), plan.training.tf32
+        return _estimated(machine, devices, model, described=described, tf32=tf32)
     try:
         answer = ask_times(plan, devices, fresh=chosen.fresh, progress=waiting)
         return _Measured(times_in(answer, devices), links_in(answer, devices), held_in(answer))
@@ -192,7 +193,12 @@ def _measured(
 
 
 def _estimated(
-    machine: Machine, devices: Sequence[PlannedDevice], model: ModelFacts, *, described: bool
+    machine: Machine,
+    devices: Sequence[PlannedDevice],
+    model: ModelFacts,
+    *,
+    described: bool,
+    tf32: bool,
 ) -> _Measured:
     """The times by FLOPs, at what benchmarks have measured of this machine, if they have."""
     from gpu_studio.lab.machine_figures import MachineFigures
@@ -200,7 +206,7 @@ def _estimated(
     from gpu_studio.runs.machine_figures import kept_figures
 
     figures = MachineFigures() if described else kept_figures(machine)
-    found = estimated(model, devices, figures.flops, figures.links)
+    found = estimated(model, devices, figures.flops, figures.links, tf32=tf32)
     return _Measured(found.times, found.links, {}, found, figures)
 
 

@@ -47,6 +47,7 @@ def set_up_devices():
     \"\"\"What TensorFlow may use, said before anything makes it start its devices.\"\"\"
     # $soft_words
     tf.config.set_soft_device_placement($soft)
+    $products
     $logging
     $carves
     $growth
@@ -54,6 +55,11 @@ def set_up_devices():
 
 _SOFT = "An operation that has no version for its device runs on another one instead."
 _HARD = "An operation that has no version for its device is an error."
+
+_NO_TF32 = """\
+# As a CPU does: cards since Ampere would compute products of float32 in TF32, which is
+# faster, and whose products differ by about a thousandth.
+tf.config.experimental.enable_tensor_float_32_execution(False)"""
 
 _LOGGING = """\
 # Print on which device each operation runs.
@@ -95,6 +101,7 @@ def devices(facts: ScriptFacts) -> str:
         _SET_UP,
         soft_words=_SOFT if wanted.soft_placement else _HARD,
         soft=literal(wanted.soft_placement),
+        products="" if facts.plan.training.tf32 else _NO_TF32,
         logging=_LOGGING if wanted.log_placement else "",
         carves="\n".join(_carve(carve, wanted, facts.machine) for carve in wanted.carve),
         growth=_GROWTH if wanted.memory_growth else "",

@@ -18,7 +18,7 @@ Rates = Mapping[str, Mapping[str, float]]
 _KINDS: Mapping[str, tuple[str, ...]] = {
     "mixed_float16": ("float16",),
     "mixed_bfloat16": ("bfloat16",),
-    # TensorFlow computes products of float32 in TF32 where a card has it.
+    # TensorFlow computes products of float32 in TF32 where a card has it, and the plan lets it.
     "float32": ("tf32", "float32"),
 }
 
@@ -46,6 +46,8 @@ def estimated(
     devices: Sequence[PlannedDevice],
     rates: Rates,
     links: Mapping[str, float],
+    *,
+    tf32: bool = True,
 ) -> Estimate:
     """The times of the model's layers on each device, by FLOPs; its layers must be known.
 
@@ -55,6 +57,8 @@ def estimated(
     if graph is None:
         return Estimate({}, {})
     for kind in _KINDS.get(model.policy, ("float32",)):
+        if kind == "tf32" and not tf32:
+            continue
         known = {device.physical: _rate(rates, device.physical, kind) for device in devices}
         in_it = any(kind in rates.get(device.physical, {}) for device in devices)
         if in_it and all(known.values()):

@@ -197,6 +197,11 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "keras.mixed_precision.set_global_policy",
         "On cards with tensor cores: faster, and about half the memory for activations.",
     ),
+    "training.tf32": (
+        "products of float32 in TF32 on cards since Ampere: faster, each about a thousandth off",
+        "tf.config.experimental.enable_tensor_float_32_execution",
+        "Set it to false for a CPU's losses. With mixed precision it changes next to nothing.",
+    ),
     "training.steps_per_call": (
         "",
         "Model.compile(steps_per_execution=…)",

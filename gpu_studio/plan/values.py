@@ -184,7 +184,8 @@ class Training:
     `class_weight` is how much each sample of a class counts in the loss, by the class's number.
     `outputs` says what the outputs learn by, by the names that Keras gives them, where a model has
     several. `steps_per_epoch` and `validation_steps` are global batches; 0 means all of the
-    data. `phases` are those after the first, which is as all else says.
+    data. `phases` are those after the first, which is as all else says. `tf32` lets cards
+    of compute capability 8.0 and later round the factors of float32 products to TF32's 10 bits.
     """
 
     epochs: int = 1
@@ -200,6 +201,7 @@ class Training:
     class_weight: Options = field(default_factory=dict)
     seed: int = 0
     mixed_precision: bool = False
+    tf32: bool = True
     steps_per_call: int = 0
     steps_per_epoch: int = 0
     validation_steps: int = 0

@@ -43,7 +43,8 @@ def _timed(plan: AbsolutePlan, machine: Machine, model: ModelFacts) -> TrainingP
 
 def _estimated(plan: AbsolutePlan, machine: Machine, model: ModelFacts) -> TrainingPace | None:
     figures = kept_figures(machine)
-    found = estimated(model, replica_devices(plan, machine), figures.flops, figures.links)
+    devices, tf32 = replica_devices(plan, machine), plan.training.tf32
+    found = estimated(model, devices, figures.flops, figures.links, tf32=tf32)
     if not found.in_seconds:
         return None
     threads = threads_per_operation(os.environ)

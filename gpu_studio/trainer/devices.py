@@ -23,7 +23,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.util import _pywrap_util_port
 
 from gpu_studio.contract import DeviceMemory, LogicalDevice
-from gpu_studio.plan import CPU, MIB, DeviceSettings
+from gpu_studio.plan import CPU, MIB, DeviceSettings, Plan
 from gpu_studio.trainer import practice
 from gpu_studio.trainer.cuda_driver import NO_CARD, CardIdentity, identities
 from gpu_studio.trainer.errors import TrainerError
@@ -33,11 +33,11 @@ ONE_DNN = bool(_pywrap_util_port.IsMklEnabled())
 
 
 def set_up(
-    devices: DeviceSettings,
+    plan: Plan,
     share: Callable[[Sequence[Any]], Sequence[Any]] = lambda cards: cards,
     first: Callable[[], object] = lambda: None,
 ) -> list[LogicalDevice]:
-    """Apply carves, memory growth and soft placement.
+    """Apply carves, memory growth and soft placement, and whether products are made in TF32.
 
     Return the logical devices of this process in TensorFlow's order. `share` gives those of the
     cards that are this process's. `first` does what must be done before anything else initialises
@@ -45,7 +45,9 @@ def set_up(
 
     Raises TrainerError for a card that TensorFlow does not see.
     """
+    devices = plan.devices
     count_host_memory()
+    tf.config.experimental.enable_tensor_float_32_execution(plan.training.tf32)
     tf.config.set_soft_device_placement(devices.soft_placement)
     if devices.log_placement:
         tf.debugging.set_log_device_placement(True)

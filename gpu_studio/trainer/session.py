@@ -157,7 +157,7 @@ def build(plan: Plan, base: Path, tell: Any, team: Team = ALONE) -> Session:
     `base` is the folder that relative paths of the plan start from.
     """
     made = strategies.Maker(plan.distribution, cluster_of(plan))
-    logical = devices.set_up(plan.devices, team.share, lambda: made.first(devices.own_names))
+    logical = devices.set_up(plan, team.share, lambda: made.first(devices.own_names))
     team.joined(made.joined)
     with devices.on_host():
         return _built(plan, base, logical, tell, made, team)

@@ -91,6 +91,16 @@ def test_that_growth_and_logging_are_asked_for():
     tf.config.set_soft_device_placement.assert_called_once_with(False)
 
 
+@pytest.mark.parametrize("strategy", ["none", "mirrored"])
+def test_that_tf32_is_left_to_tensorflow_or_put_off_before_the_devices(strategy):
+    asked = f"distribution.strategy={strategy}"
+    tf = tensorflow(2)
+    called(small_plan(asked), "set_up_devices", tf)
+    tf.config.experimental.enable_tensor_float_32_execution.assert_not_called()
+    called(small_plan(asked, "training.tf32=false"), "set_up_devices", tf)
+    tf.config.experimental.enable_tensor_float_32_execution.assert_called_once_with(False)
+
+
 @pytest.mark.parametrize(("cards", "devices"), [(0, ["CPU:0"]), (2, ["GPU:0", "GPU:1"])])
 def test_that_a_plan_for_all_devices_takes_all_that_are_there(cards, devices):
     tf = tensorflow(cards)

@@ -134,6 +134,7 @@ def test_that_what_a_plan_does_not_need_is_not_in_its_script():
         "strategy",
         "StatelessScope",
         "mixed_precision",
+        "tensor_float_32",
         "metric",
         'Path("trained")',
         "best",
@@ -294,6 +295,7 @@ def test_that_any_valid_plan_has_a_script_that_compiles(data):
         learning_rate=data.draw(st.floats(1e-9, 10)),
         seed=data.draw(st.integers(0, 2**32 - 1)),
         mixed_precision=data.draw(st.booleans()),
+        tf32=data.draw(st.booleans()),
     )
     strategy = data.draw(st.sampled_from(tuple(WRITTEN)))
     placed = (

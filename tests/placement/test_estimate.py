@@ -31,9 +31,10 @@ def test_that_times_are_seconds_in_one_type_that_every_device_was_measured_in():
     assert [forward(found, each.name) for each in TWO] == [1.0, 1.0, 0.5]
 
 
-def test_that_float32_goes_by_tf32_where_cards_have_it_and_mixed_precision_by_its_type():
+def test_that_float32_goes_by_tf32_where_cards_and_plan_do_and_mixed_precision_by_its_type():
     card = TWO[:2]
     assert forward(estimated(MODEL, card, RATES, LINKS), "GPU:0") == 0.25
+    assert forward(estimated(MODEL, card, RATES, LINKS, tf32=False), "GPU:0") == 1.0
     mixed = estimated(replace(MODEL, policy="mixed_bfloat16"), card, RATES, LINKS)
     assert (mixed.kind, forward(mixed, "GPU:1")) == ("bfloat16", 0.125)
 

@@ -13,6 +13,8 @@ from gpu_studio.plan import (
     Named,
     Plan,
     Training,
+    dumps,
+    loads,
 )
 from gpu_studio.plan.difference import Difference, differences
 
@@ -58,3 +60,11 @@ def test_that_each_field_is_named_as_in_the_file_with_what_stood_and_stands_ther
         "model.options.dropout = 0.5 is new",
         'training.schedule = "cosine" is new',
     ]
+
+
+def test_that_a_plan_from_before_tf32_is_one_with_it_on() -> None:
+    """TensorFlow's default, in which older runs trained: nothing differs until it is off."""
+    older, off = loads("[training]\nepochs = 1"), loads("[training]\ntf32 = false")
+    assert differences(older, loads("[training]\ntf32 = true")) == ()
+    assert differences(older, off) == (Difference("training.tf32", "true", "false"),)
+    assert loads(dumps(off)) == off

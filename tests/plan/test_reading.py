@@ -126,6 +126,10 @@ def test_that_a_key_like_no_other_is_told_with_all_there_are():
             "training.mixed_precision is 1 (a whole number): write true or false, without quotes.",
         ),
         (
+            'tf32 = "off"',
+            'training.tf32 is "off" (a string): write true or false, without quotes.',
+        ),
+        (
             "optimizer = 2026-01-01",
             "training.optimizer is 2026-01-01 (a date or time): write a text in quotes.",
         ),

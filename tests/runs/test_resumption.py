@@ -22,6 +22,7 @@ FREE = (
     "training.learning_rate=0.5",
     "training.schedule=cosine",
     "training.steps_per_call=7",
+    "training.tf32=false",
     "training.checkpoint.keep=9",
     "training.early_stopping.patience=2",
     "training.epochs=5",

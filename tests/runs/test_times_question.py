@@ -64,6 +64,7 @@ def test_that_an_edit_that_changes_no_time_is_the_same_question(edited) -> None:
         replace(PLAN, training=Training(optimizer="sgd")),
         replace(PLAN, training=Training(options={"momentum": 0.9})),
         replace(PLAN, training=Training(mixed_precision=True)),
+        replace(PLAN, training=Training(tf32=False)),
         replace(PLAN, model=ModelSettings(name="mlp", options={"hidden": [3]})),
         replace(PLAN, data=Data(name="mnist")),
         replace(PLAN, devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0, 0)),))),

@@ -59,7 +59,7 @@ class Worker:
         from gpu_studio.trainer import devices, session
 
         self._session, self._plan = session, loads(PLAN)
-        self._logical = logical = devices.set_up(self._plan.devices)
+        self._logical = logical = devices.set_up(self._plan)
         vars(session)["devices"].set_up = lambda *_: logical
         self._checkpoint: dict[str, Any] = {}
 

@@ -134,7 +134,7 @@ def main() -> None:
     from gpu_studio.trainer import devices, session
 
     plans = [load(Path(word)) for word in sys.argv[1:]]
-    logical = devices.set_up(plans[0].devices)
+    logical = devices.set_up(plans[0])
     vars(session)["devices"].set_up = lambda *_: logical
     print(
         json.dumps(

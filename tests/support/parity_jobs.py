@@ -133,7 +133,7 @@ class Trainer:
 
         self._session = session
         self._plan = with_settings(loads(PLAN), way)
-        logical = devices.set_up(self._plan.devices)
+        logical = devices.set_up(self._plan)
         vars(session)["devices"].set_up = lambda *_: logical
         spread = strategies.spread_over(self._plan.distribution, logical)
         # A strategy of TensorFlow's once a process; a placement is each plan's own.

@@ -64,7 +64,7 @@ class Worker:
         from gpu_studio.trainer import devices, session
 
         self._session, self._plan = session, loads(PLAN)
-        logical = devices.set_up(self._plan.devices)
+        logical = devices.set_up(self._plan)
         vars(session)["devices"].set_up = lambda *_: logical
         self._build_model = vars(session)["build_model"]
         self._captured: dict[str, Any] = {}

@@ -121,6 +121,7 @@ TRAINING = st.builds(
     metrics=several(named(*METRICS)),
     seed=WHOLE,
     mixed_precision=st.booleans(),
+    tf32=st.booleans(),
     steps_per_call=WHOLE,
     early_stopping=st.none() | st.builds(EarlyStopping, MONITORS, WHOLE, FINITE, st.booleans()),
     checkpoint=st.builds(CheckpointSettings, WHOLE, WHOLE, WHOLE, MONITORS),

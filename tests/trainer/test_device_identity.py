@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpu_studio.plan import Carve, DeviceSettings
+from gpu_studio.plan import Carve, DeviceSettings, Plan
 
 CUDA = {
     "cards": [
@@ -40,6 +40,9 @@ class FakeTensorFlow:
     def get_device_details(self, device):
         return {"device_name": f"Fake {device.name[-1]}"}
 
+    def enable_tensor_float_32_execution(self, on):
+        assert on
+
     def set_soft_device_placement(self, on):
         assert on
 
@@ -57,7 +60,7 @@ def test_that_every_slice_tells_the_card_it_was_carved_from(monkeypatch):
     monkeypatch.setattr(devices, "tf", FakeTensorFlow())
     monkeypatch.setattr(cuda_driver, "cuda_driver", lambda: CUDA)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    found = devices.set_up(DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),)))
+    found = devices.set_up(Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),))))
     assert [(one.name, one.physical, one.limit_mib, one.uuid, one.bus_id) for one in found] == [
         ("GPU:0", "GPU:0", 1024, "GPU-b", "0000:2d:00.0"),
         ("GPU:1", "GPU:0", 2048, "GPU-b", "0000:2d:00.0"),

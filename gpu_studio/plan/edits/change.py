@@ -31,7 +31,7 @@ class Change:
 
 
 _Step = tuple[str, int | None]
-_STEP = re.compile(r'(?:([a-z_]+)|("(?:[^"\\]|\\.)*"))(?:\[(\d+)\])?(?:\.(?=.)|$)')
+_STEP = re.compile(r'(?:([a-z_][a-z_0-9]*)|("(?:[^"\\]|\\.)*"))(?:\[(\d+)\])?(?:\.(?=.)|$)')
 
 
 def keyed(path: str, key: str) -> str:

@@ -183,7 +183,11 @@ def times_question(plan: AbsolutePlan, devices: Sequence[PlannedDevice]) -> dict
         devices=plan.devices,
         model=plan.model,
         data=plan.data,
-        training=replace(of_the_step(plan.training), batch_size=plan.training.batch_size),
+        training=replace(
+            of_the_step(plan.training),
+            batch_size=plan.training.batch_size,
+            tf32=plan.training.tf32,
+        ),
     )
     by_size = sorted(devices, key=lambda device: device.limit_mib or 0, reverse=True)
     largest = {device.physical: device.name for device in reversed(by_size)}

@@ -66,7 +66,7 @@ def benchmark(about: dict[str, Any], progress: Say) -> tuple[dict[str, Any], boo
     from gpu_studio.trainer.devices import set_up
 
     tf.get_logger().setLevel("ERROR")
-    logical = set_up(plan.devices)
+    logical = set_up(plan)
     names = list(plans.devices.default_devices(logical))
     if about["benchmark"] == "place":
         rows = by_hand(about, names, progress)

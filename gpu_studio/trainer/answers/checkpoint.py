@@ -73,7 +73,7 @@ def rebuilt(about: Mapping[str, Any], progress: Progress) -> Rebuilt:
     from gpu_studio.trainer.models import build_model
 
     tf.get_logger().setLevel("ERROR")
-    logical = devices.set_up(_as_needed(plan.devices))
+    logical = devices.set_up(replace(plan, devices=_as_needed(plan.devices)))
     keras.mixed_precision.set_global_policy(about["precision"])
     chosen = _chosen(plan, logical)
     with devices.on_host():

@@ -19,6 +19,8 @@ def serve(todo: plan.Plan, config: str) -> object:
     environment.settle(todo)
     import tensorflow as tf
 
+    # What the chief says for itself does not reach this process, which computes the products.
+    tf.config.experimental.enable_tensor_float_32_execution(todo.training.tf32)
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     server: object = tf.distribute.Server(
         resolver.cluster_spec(),

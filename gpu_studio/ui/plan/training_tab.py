@@ -134,6 +134,14 @@ class RunForm(Form):
             Training().mixed_precision,
         )
         self.add(precision, Switch("mixed precision"))
+        products = Field(
+            "training.tf32",
+            "TF32",
+            "float32 products on cards since Ampere: faster, and each differs by about a "
+            "thousandth; off: the losses of a CPU",
+            Training().tf32,
+        )
+        self.add(products, Switch("TF32"))
         self.add_limited("training.steps_per_call", _LIMITS["steps_per_call"], "steps a call")
         self.add_limited("training.steps_per_epoch", _LIMITS["steps_per_epoch"], "steps an epoch")
         validated = _LIMITS["validation_steps"]

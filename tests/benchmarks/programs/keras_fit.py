@@ -34,7 +34,7 @@ def fit(plan: Plan) -> list[float]:
     from gpu_studio.trainer.data import load_data
     from gpu_studio.trainer.models import build_model
 
-    logical = devices.set_up(plan.devices)
+    logical = devices.set_up(plan)
     data = load_data(plan.data, plan.training.seed, Path.cwd())
     ends: list[float] = []
     with _scope(plan, [device.name for device in logical], tf):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.plan import Carve, DeviceSettings
+from gpu_studio.plan import Carve, DeviceSettings, Plan
 from gpu_studio.plan.devices import default_devices
 from gpu_studio.trainer.answers import benchmark_timing as timing
 from gpu_studio.trainer.answers import benchmark_ways, benchmarks
@@ -33,7 +33,8 @@ def main(times: int) -> dict[str, Any]:
     """Measure everything `times` times; the seconds of each pair by what it is."""
     cards = tf.config.list_physical_devices("GPU")
     carve = () if cards else (Carve("CPU:0", (0, 0)),)
-    names = list(default_devices(set_up(DeviceSettings(carve=carve))))
+    plan = Plan(devices=DeviceSettings(carve=carve))
+    names = list(default_devices(set_up(plan)))
     found: dict[str, Any] = {"device": names[0], "pairs": {}, "launched": [], "done": []}
     for _ in range(times):
         for what, ours, bare in (*computed(names[0]), *copied(names[0])):

@@ -16,12 +16,12 @@ DEVICES = ("CPU:0", "CPU:1", "CPU:2")
 PROGRAM = """
 import json, os, sys
 import tensorflow as tf
-from gpu_studio.plan import Carve, DeviceSettings
+from gpu_studio.plan import Carve, DeviceSettings, Plan
 from gpu_studio.trainer.answers import benchmark_hand, benchmark_timing
 from gpu_studio.trainer.devices import set_up
 benchmark_timing.LEAST_S, benchmark_timing.REPEATS, benchmark_hand.RECORDED = 1e-6, 1, 1
 out = os.dup(1)
-set_up(DeviceSettings(carve=(Carve("CPU:0", (0, 0, 0)),), log_placement=True))
+set_up(Plan(devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0, 0)),), log_placement=True)))
 logs, captured = [], benchmark_hand._own_output
 class Kept:
     def __enter__(self):

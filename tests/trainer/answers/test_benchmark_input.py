@@ -58,7 +58,7 @@ benchmark_input.LEAST_S, benchmark_timing.REPEATS = 0.001, 2
 found, logical = {}, None
 for name, text in json.load(open(sys.argv[1])).items():
     plan = plans.loads(text)
-    logical = logical or set_up(plan.devices)
+    logical = logical or set_up(plan)
     rows, said = [], ""
     try:
         rows += benchmarks._explained(benchmark_input.read_alone(plan, logical, lambda told: None))

@@ -16,12 +16,12 @@ from gpu_studio.trainer.cuda_driver import is_pinned
 LIMIT_MIB = 64
 PROGRAM = """
 import json, os
-from gpu_studio.plan import DeviceSettings
+from gpu_studio.plan import Plan
 from gpu_studio.trainer.answers import benchmark_timing, benchmark_ways
 from gpu_studio.trainer.devices import set_up
 benchmark_timing.LEAST_S, benchmark_timing.REPEATS = 1e-6, 1
 benchmark_ways.COPIED = (4096, 1 << 28, 1 << 29)
-logical = set_up(DeviceSettings())
+logical = set_up(Plan())
 rows = list(benchmark_ways.copies(["CPU:0"], logical, lambda told: None))
 os.write(1, b"\\n" + json.dumps(rows).encode() + b"\\n")
 """

@@ -6,6 +6,7 @@ import pytest
 from edited_part import DIGITS, FOUR_CORES, GRAPH, KNOWN, Held, Reported, click, in_window, type_in
 from plan_samples import a_plan
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication
 
 from gpu_studio.placement.plan_facts import ArrayFacts, Learnt, ModelFacts, PlanFacts
 from gpu_studio.plan import (
@@ -99,11 +100,14 @@ def test_that_what_each_replica_gets_is_told_and_the_batch_can_be_meant_for_each
     assert held.changes[-1].field == ""
 
 
-def test_that_mixed_precision_is_switched_by_keyboard(tab, held, qtbot) -> None:
-    control = tab.run.rows["training.mixed_precision"].control
-    control.setFocus()
-    qtbot.keyClick(control, Qt.Key.Key_Space)
-    assert held.plan.training.mixed_precision is True
+@pytest.mark.parametrize(("name", "switched"), [("mixed_precision", True), ("tf32", False)])
+def test_that_precision_is_switched_by_keyboard(tab, held, qtbot, name, switched) -> None:
+    row = tab.run.rows[f"training.{name}"]
+    row.control.setFocus()
+    assert row.back.isHidden()
+    qtbot.keyClick(row.control, Qt.Key.Key_Space)
+    assert getattr(held.plan.training, name) is switched
+    assert not row.back.isHidden()
 
 
 def test_that_an_option_of_the_optimizer_is_added_changed_and_removed(tab, held, qtbot) -> None:
@@ -219,6 +223,7 @@ def test_that_the_curve_tells_the_rate_at_the_crosshair_by_mouse_and_keys(tab, h
     assert curve.accessibleName() == curve.words == "step 95, epoch 3: 0.00025"
     assert not curve.grab().toImage().isNull()
     (scrolled,) = tab.findChildren(Scrolled)
+    QApplication.sendPostedEvents()  # the forms' places are settled
     scrolled.ensureWidgetVisible(curve)
     middle = curve.height() // 2
     qtbot.mouseMove(curve, QPoint(2, middle))

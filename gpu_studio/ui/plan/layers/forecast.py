@@ -160,7 +160,7 @@ def forecast(
     if any(device not in order for devices in running.values() for device in devices):
         return None
     placed = plan.distribution.placed or Placed()
-    times, links, estimate = times_for(model, logical, measured, figures)
+    times, links, estimate = times_for(plan, model, logical, measured, figures)
     devices = places(logical, machine, links)
     work = work_of(model, devices, batch := max(1, plan.training.batch_size), times)
     placement = tuple(tuple(order[device] for device in running[layer]) for layer in work.names)
@@ -189,6 +189,7 @@ def _chosen(plan: Plan, machine: Machine, order: Mapping[str, int]) -> set[int]:
 
 
 def times_for(
+    plan: Plan,
     model: ModelFacts,
     devices: Sequence[PlannedDevice],
     measured: Measurement | None,
@@ -200,7 +201,8 @@ def times_for(
     """
     if measured and all(each.name in measured.times for each in devices):
         return measured.times, measured.links, None
-    found = estimated(model, devices, figures.flops, figures.links)
+    tf32 = plan.training.tf32
+    found = estimated(model, devices, figures.flops, figures.links, tf32=tf32)
     return found.times, found.links, found
 
 

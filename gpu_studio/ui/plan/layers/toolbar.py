@@ -238,7 +238,7 @@ def placed_for(wish: Wish) -> PlacingOutcome:
     """Find the placement. Raises ValueError if there are no layers or no devices."""
     plan = wish.plan if strategy_of(wish.plan).places_layers else spread(wish.plan)
     logical = chosen_devices(plan, wish.machine)
-    times, links, estimate = times_for(wish.model, logical, wish.measured, wish.figures)
+    times, links, estimate = times_for(plan, wish.model, logical, wish.measured, wish.figures)
     devices = places(logical, wish.machine, links)
     turns = at_once(range(len(logical)), logical, wish.machine)
     count = (plan.distribution.placed or Placed()).micro_batches if wish.keep else None
