@@ -15,7 +15,7 @@ from gpu_studio.export.fit_model import building, model_parameters, own_function
 from gpu_studio.export.fit_placed import PLACING, fit_placed
 from gpu_studio.export.fit_shares import ADDED, ADDING, APART, JOINED, ROWS_ONCE, SHARES
 from gpu_studio.export.fitted import FittedPlan
-from gpu_studio.export.joined_updates import UPDATE_FOR_ALL
+from gpu_studio.export.joined_updates import UPDATE_BY_SUMS, UPDATE_FOR_ALL
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import counts_tokens
@@ -233,12 +233,23 @@ def _shares(fitted: FittedPlan) -> str:
         + JOINED
         + fill(
             SHARES,
-            join="update_for_all(inner)" if fitted.joins else "",
+            join=_joining(central=central) if central or fitted.joins else "",
             added=ADDED if central else "",
             adding=ADDING if central else APART,
         )
     )
+    if central:
+        return f"{UPDATE_FOR_ALL}\n\n{UPDATE_BY_SUMS}{shares}"
     return f"{UPDATE_FOR_ALL}\n\n{shares}" if fitted.joins else shares
+
+
+def _joining(*, central: bool) -> str:
+    """Return the line that lets an optimizer update once for all replicas."""
+    return (
+        "update_by_sums(optimizer, model.distribute_strategy)"
+        if central
+        else ("update_for_all(inner)")
+    )
 
 
 def _builds_first(fitted: FittedPlan) -> bool:

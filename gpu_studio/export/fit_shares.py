@@ -231,9 +231,6 @@ def adding(variable, assign):
 APART = """\
 common = [each for each in common if each.name != "seed_generator_state"]"""
 ADDING = """\
-refused = keras.optimizers.Nadam, keras.optimizers.Muon
-if isinstance(getattr(model, "optimizer", None), refused):
-    raise SystemExit("Keras cannot carry out this optimizer under central storage.")
 for variable in {id(each): each for each in model.metrics_variables}.values():
     variable._direct_assign = in_turn(adding(variable, variable._direct_assign))
 common.append(keras.src.random.seed_generator.global_seed_generator().state)"""

@@ -93,20 +93,10 @@ class FittedPlan:
         """What the parts of all scripts ask for; of several outputs it says nothing."""
         self.joins = self.facts.joins or (built.conditional and self.facts.several)
         """Whether replicas must join to update weights in a condition."""
-        self._refuse_on_replicas()
         if plan.training.phases and built.own_steps:
             raise ExportError(
                 f"The model has its own {built.own_steps[0]}, which decides by itself what "
                 "optimizer it uses. Leave training.phases out."
-            )
-
-    def _refuse_on_replicas(self) -> None:
-        """Raises ExportError for what `fit` updates otherwise on replicas than a run."""
-        strategy = strategy_of(self.plan)
-        if strategy.has_parameter_device and self.built.conditional:
-            raise ExportError(
-                "The optimizer accumulates gradients or averages weights, which no script carries "
-                f"out under {strategy.name}. Choose another strategy, or train it by a run."
             )
 
     @property

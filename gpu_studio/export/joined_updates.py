@@ -19,6 +19,10 @@ _NAMES = (
 )
 UPDATE_FOR_ALL = functions_of("replica_updates.py", *_NAMES).rstrip("\n") + "\n"
 """The function `update_for_all` and those that it calls, as the text of a script."""
+UPDATE_BY_SUMS = functions_of(
+    "replica_updates.py", "joined_step", "joined_once", "is_conditional", "update_by_sums"
+)
+"""The function `update_by_sums` and what it calls besides those of `UPDATE_FOR_ALL`."""
 LET_UPDATE_FOR_ALL = 'update_for_all(getattr(optimizer, "inner_optimizer", optimizer))'
 
 

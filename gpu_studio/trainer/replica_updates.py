@@ -14,7 +14,7 @@ import tensorflow as tf
 
 
 def update_by_sums(optimizer: Any, strategy: Any) -> None:
-    """Let `optimizer.apply` take gradients that are summed over the strategy's replicas already.
+    """Let `optimizer.apply` take gradients that are summed over replicas already.
 
     Summing them again would multiply them by the number of replicas.
     """
@@ -22,18 +22,18 @@ def update_by_sums(optimizer: Any, strategy: Any) -> None:
     inner._all_reduce_sum_gradients = lambda gradients: gradients  # noqa: SLF001
     if strategy.num_replicas_in_sync < 2:
         return
-    inner._backend_update_step = _stepping(inner._backend_update_step)  # noqa: SLF001
+    inner._backend_update_step = joined_step(inner._backend_update_step)  # noqa: SLF001
     if len(strategy.extended.parameter_devices) == 1:
-        # Replicas that share their variables cannot each change them, as mirrored ones do.
-        inner._apply_weight_decay = _once(inner._apply_weight_decay)  # noqa: SLF001
-        average = _once(inner._update_model_variables_moving_average)  # noqa: SLF001
+        # Replicas that share their variables cannot each change them.
+        inner._apply_weight_decay = joined_once(inner._apply_weight_decay)  # noqa: SLF001
+        average = joined_once(inner._update_model_variables_moving_average)  # noqa: SLF001
         inner._update_model_variables_moving_average = average  # noqa: SLF001
     if is_conditional(inner):
         update_for_all(inner)
 
 
 def is_conditional(optimizer: Any) -> bool:
-    """Whether it changes variables in some steps only, which no replica can do by itself."""
+    """Whether it changes variables in some steps only: no replica can by itself."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     overwrites = inner.use_ema and inner.ema_overwrite_frequency
     return bool(inner.gradient_accumulation_steps or overwrites)
@@ -135,8 +135,8 @@ def in_one_place(work: Callable[..., None], *given: Any) -> None:
         interim.maybe_merge_call = join
 
 
-def _stepping(step: Callable[..., None]) -> Callable[..., None]:
-    """Return an update of the weights, and of whatever else the optimizer keeps."""
+def joined_step(step: Callable[..., None]) -> Callable[..., None]:
+    """Return an update of the weights, and of all else that the optimizer keeps."""
 
     def stepped(gradients: Sequence[Any], variables: Sequence[Any], rate: Any) -> None:
         for_all(lambda summed: step(summed, variables, rate), list(gradients))
@@ -144,5 +144,6 @@ def _stepping(step: Callable[..., None]) -> Callable[..., None]:
     return stepped
 
 
-def _once(work: Callable[[Sequence[Any]], None]) -> Callable[[Sequence[Any]], None]:
+def joined_once(work: Callable[[Sequence[Any]], None]) -> Callable[[Sequence[Any]], None]:
+    """Return what does this for all replicas at once."""
     return lambda variables: for_all(lambda: work(variables))

@@ -165,10 +165,12 @@ def test_that_replicas_do_not_compute_in_place_on_what_a_generator_gives():
     assert "model(taken(x, first," in script("plateau", "placed, 2 parts")
 
 
-def test_that_no_script_accumulates_gradients_under_central_storage():
-    facts = PlanFacts(ARRAYS, replace(COMPILED, conditional=True))
-    with pytest.raises(ExportError, match="accumulates gradients or averages weights"):
-        script("plateau", "central_storage", facts)
+def test_that_optimizers_change_what_replicas_share_once_for_all_under_central_storage():
+    written = script("plateau", "central_storage")
+    assert "update_by_sums(optimizer, model.distribute_strategy)" in written
+    for name in ("update_by_sums", "update_for_all", "joined_once"):
+        assert written.count(f"def {name}(") == 1
+    assert "update_by_sums" not in script("plateau", "mirrored")
 
 
 def test_that_a_model_whose_layers_add_its_losses_is_left_as_it_was_compiled():

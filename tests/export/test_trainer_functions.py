@@ -21,6 +21,10 @@ SHARED = {
         "accumulate",
         "overwrite_by_averages",
         "update_for_all",
+        "joined_step",
+        "joined_once",
+        "is_conditional",
+        "update_by_sums",
     ),
     "layer_state.py": (
         "change_of",
