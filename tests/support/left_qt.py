@@ -14,6 +14,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from gpu_studio.ui.kit.garbage import GARBAGE
+
 GRACE_MS = int(GRACE_S * 1000)
 
 
@@ -24,6 +26,7 @@ def leftovers(*, scan: bool) -> list[str]:
     """
     if not isinstance(QCoreApplication.instance(), QApplication):
         return []
+    GARBAGE.settle()
     _let_go_of_keys()
     _delete_later_is_now()
     running = _running() if scan else []

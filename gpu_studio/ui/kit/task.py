@@ -21,6 +21,7 @@ import shiboken6
 from PySide6.QtCore import QObject, Qt, Signal
 
 from gpu_studio.common.safe_files import write_output
+from gpu_studio.ui.kit.garbage import GARBAGE
 
 Report = Callable[[Any], None]
 Work = Callable[[Report, threading.Event], object]
@@ -72,6 +73,7 @@ class BackgroundTask(QObject):
         thread = _WorkThread(self, work, before, self._name)
         self._threads.append(thread)
         self._awaited.append(thread)
+        GARBAGE.begins(thread)
         thread.start()
 
     def cancel(self) -> None:
@@ -92,6 +94,7 @@ class BackgroundTask(QObject):
         if wait:
             for thread in self._threads:
                 thread.join()
+                GARBAGE.ended(thread)
         self._threads.clear()
 
     def take(self, thread: _WorkThread, signal: str, value: object) -> None:
@@ -162,6 +165,9 @@ class _Post(QObject):
         self.arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     def _deliver(self, thread: _WorkThread, signal: str, value: object) -> None:
+        GARBAGE.goes_on()
+        if signal == "done":
+            GARBAGE.ended(thread)
         task = thread.task()
         if task is not None and shiboken6.isValid(task):
             task.take(thread, signal, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
 
@@ -164,3 +165,49 @@ def test_that_a_task_that_nobody_holds_is_destroyed_while_its_work_goes_on(qtbot
     go.set()
     qtbot.waitUntil(lambda: not threads())
     assert ended.is_set()
+
+
+class Loop(QObject):
+    """What only a cycle of references keeps; `ends` has the thread in which it is destroyed."""
+
+    def __init__(self, ends: list[str]) -> None:
+        super().__init__()
+        self.me, self.ends = self, ends
+
+    def __del__(self) -> None:
+        self.ends.append(threading.current_thread().name)
+
+
+def much_garbage() -> int:
+    """Make so much of it that the collector would look for it several times."""
+    for _ in range(200_000):
+        each: list[object] = []
+        each.append(each)
+    return gc.get_count()[0]
+
+
+def test_that_no_object_of_qt_is_destroyed_in_a_thread_of_work_as_garbage(qtbot, task) -> None:
+    ends: list[str] = []
+    assert gc.isenabled()
+    with qtbot.waitSignal(task.done):
+        Loop(ends)
+        task.start(much_garbage)
+    assert gc.isenabled()
+    gc.collect()
+    assert ends == [threading.current_thread().name]
+
+
+def test_that_garbage_is_collected_again_once_the_last_of_several_threads_has_ended(
+    qtbot, task, queue
+) -> None:
+    go = threading.Event()
+    with qtbot.waitSignal(queue.done):
+        task.start(lambda: go.wait(PATIENCE_S))
+        queue.start(int)
+    assert not gc.isenabled()
+    with qtbot.waitSignal(task.done):
+        go.set()
+    assert gc.isenabled()
+    task.start(lambda: go.wait(PATIENCE_S))
+    task.close()
+    assert gc.isenabled()
