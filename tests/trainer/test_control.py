@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 import warm_python
-from training_runs import Finished, Running, running, small_plan
+from training_runs import PLAIN_STEPS, Finished, Running, running, small_plan
 
 from gpu_studio.contract import events
 
 pytestmark = pytest.mark.slow
 
 # It would train for hours: only what the test asks for can end it.
-LONG = small_plan("training.epochs=100000", "training.checkpoint.every_epochs=0")
+LONG = small_plan("training.epochs=100000", "training.checkpoint.every_epochs=0", *PLAIN_STEPS)
 
 
 BEFORE_IT_STARTS = """

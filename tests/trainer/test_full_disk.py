@@ -6,7 +6,7 @@ import psutil
 import pytest
 from patience import PATIENCE_S
 from small_disks import SmallDisk
-from training_runs import Running, running, small_plan
+from training_runs import PLAIN_STEPS, UNJUDGED, Running, running, small_plan
 
 from gpu_studio.contract import events, lock
 from gpu_studio.runs.diagnosis import explain
@@ -15,6 +15,8 @@ from gpu_studio.runs.stop import StopLadder
 
 pytestmark = pytest.mark.slow
 ENDLESS = (
+    *PLAIN_STEPS,
+    *UNJUDGED,
     "training.epochs=100000",
     "training.checkpoint.every_epochs=1",
     "model.options={ hidden = [4] }",

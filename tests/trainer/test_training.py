@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from training_runs import Finished, running, small_plan, trained
+from training_runs import PLAIN_STEPS, UNJUDGED, Finished, running, small_plan, trained
 
 from gpu_studio.contract import SavedCheckpoint, checkpoints, events
 from gpu_studio.plan import Data, ModelSettings, Plan
@@ -40,7 +40,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 
 def with_model(name: str, data: Data, *settings: str, **options: object) -> Plan:
-    plan = small_plan("training.epochs=2", "training.batch_size=32", *MIRRORED, *settings)
+    plan = small_plan("training.batch_size=32", "training.optimizer=sgd", *MIRRORED, *settings)
     return dataclasses.replace(plan, model=ModelSettings(name=name, options=options), data=data)
 
 
@@ -121,7 +121,8 @@ def test_that_mixed_precision_trains_and_is_told(tmp_path: Path, strategy: tuple
 
 def test_that_the_learning_rate_follows_its_schedule(tmp_path: Path) -> None:
     settings = ("training.steps_per_call=1", "training.epochs=4", "training.learning_rate=0.01")
-    run = done(small_plan(*settings, 'training.schedule={ name = "cosine" }'), tmp_path)
+    cosine = 'training.schedule={ name = "cosine" }'
+    run = done(small_plan(*settings, cosine, *PLAIN_STEPS, *UNJUDGED), tmp_path)
     rates = [event.value for event in run.of(events.LearningRate)]
     assert rates == sorted(rates, reverse=True)
     steps = run.one(events.Model).steps_per_epoch * 4
@@ -175,9 +176,8 @@ def test_that_every_event_is_numbered_and_ends_with_the_only_terminal_one(plain:
 
 
 def test_that_memory_is_told_for_every_logical_device_and_the_host(tmp_path: Path) -> None:
-    rows = (
-        done(small_plan("distribution.strategy=mirrored"), tmp_path).of(events.Memory)[-1].devices
-    )
+    run = done(small_plan("distribution.strategy=mirrored", *UNJUDGED), tmp_path)
+    rows = run.of(events.Memory)[-1].devices
     assert [(row.device, row.source) for row in rows] == [
         ("CPU:0", "variables"),
         ("CPU:1", "variables"),
@@ -234,7 +234,8 @@ def test_that_only_the_owner_can_read_a_run(plain: Finished) -> None:
 
 
 def test_that_the_log_says_where_operations_were_placed_if_the_plan_asks(tmp_path: Path) -> None:
-    run = done(small_plan("training.epochs=1", "devices.log_placement=true", *MIRRORED), tmp_path)
+    settings = ("training.epochs=1", "devices.log_placement=true", *PLAIN_STEPS, *UNJUDGED)
+    run = done(small_plan(*settings, *MIRRORED), tmp_path)
     placed = {
         line.rsplit("device:", 1)[1]
         for line in run.log.splitlines()
@@ -245,7 +246,8 @@ def test_that_the_log_says_where_operations_were_placed_if_the_plan_asks(tmp_pat
 
 
 def test_that_a_run_switched_to_quiet_still_tells_epochs_and_its_end(tmp_path: Path) -> None:
-    run = trained(small_plan(*MIRRORED), tmp_path, environment={"GPU_STUDIO_TELEMETRY": "off"})
+    plan = small_plan(*MIRRORED, *PLAIN_STEPS, *UNJUDGED)
+    run = trained(plan, tmp_path, environment={"GPU_STUDIO_TELEMETRY": "off"})
     assert run.code == 0
     assert len(run.epochs) == 2
     assert not run.of(events.Steps)

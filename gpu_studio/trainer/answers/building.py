@@ -141,10 +141,11 @@ def facts_of(
     *,
     loaded: bool = False,
     rewrites: bool = True,
+    rehearsed: bool = True,
 ) -> ModelFacts:
     """Return the model's layers, its optimizer's slots and what a step holds. Raises PlanRefused.
 
-    `loaded` says whether the weights come from a file; `rewrites` as in `costs_of`.
+    `loaded` says whether the weights come from a file; `rewrites` and `rehearsed` as in `costs_of`.
     """
     layers = placeable_layers(model)
     if own := own_in_steps(model):
@@ -155,7 +156,8 @@ def facts_of(
     loss = keras_objects.make_objective(learners)
     meters = Meters(loss.heads, InnerMetrics(model))
     program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
-    costs = costs_of(trace_step(program, dataset, layers), loaded=loaded, rewrites=rewrites)
+    trace = trace_step(program, dataset, layers)
+    costs = costs_of(trace, loaded=loaded, rewrites=rewrites, rehearsed=rehearsed)
     weights = {id(variable) for variable in model.weights}
     learnt = {
         each.end.name: _learnt(each, head) for each, head in zip(learners, loss.heads, strict=True)
@@ -199,11 +201,12 @@ def _end(end: End) -> ArrayFacts:
 def facts_untrained(dataset: Dataset, model: Any) -> ModelFacts:
     """Return the facts of a model whose training is refused, as if it was not compiled.
 
+    What a step would hold is not among them: that takes longer than all else.
     Only what goes in and comes out, where it cannot be trained whatever the plan says.
     """
     forget_compiled(model)
     try:
-        return facts_of(plans.Training(), dataset, model)
+        return facts_of(plans.Training(), dataset, model, rehearsed=False)
     except TrainerError:  # as where an output has no target
         inputs, outputs = (tuple(map(_end, ends(model))) for ends in (inputs_of, outputs_of))
         return ModelFacts(inputs=inputs, outputs=outputs)

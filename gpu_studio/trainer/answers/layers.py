@@ -65,7 +65,7 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
         # More can be said about the layers than that their training is refused.
         facts = building.facts_untrained(dataset, model)
         refused = replace(facts, training_error=error.message, advice=error.suggestions)
-        return replace(refused, policy=policy, learners={}, slots={}, steps={}, notes=notes)
+        return replace(refused, policy=policy, learners={}, slots={}, notes=notes)
     except Exception as error:  # noqa: BLE001
         return _refused("Keras cannot train this model on these data", error, policy)
 

@@ -207,14 +207,17 @@ class StepCosts:
     steps: dict[str, StepMemory]
 
 
-def costs_of(trace: StepTrace, *, loaded: bool = False, rewrites: bool = True) -> StepCosts:
+def costs_of(
+    trace: StepTrace, *, loaded: bool = False, rewrites: bool = True, rehearsed: bool = True
+) -> StepCosts:
     """Read all costs from the graph of a step; `loaded` says whether weights come from a file.
 
     With `rewrites` the graph is rehearsed as TensorFlow rewrites it, too. Its optimizer of graphs
-    may end the process instead of raising an error.
+    may end the process instead of raising an error. If no step is `rehearsed`, it is not told what
+    one holds.
     """
     step = _Step(trace, loaded=loaded, rewrites=rewrites)
-    return StepCosts(step.layers(), step.memory())
+    return StepCosts(step.layers(), step.memory() if rehearsed else {})
 
 
 class _Step:

@@ -15,7 +15,16 @@ import psutil
 import pytest
 import warm_members
 from patience import PATIENCE_S
-from training_runs import Finished, Running, running, small_plan, trained, until
+from training_runs import (
+    PLAIN_STEPS,
+    UNJUDGED,
+    Finished,
+    Running,
+    running,
+    small_plan,
+    trained,
+    until,
+)
 
 from gpu_studio.contract import cluster_file, events
 from gpu_studio.plan import Plan
@@ -119,7 +128,7 @@ def test_that_a_cluster_pauses_and_stops_as_one_and_mirrored_goes_on_to_the_same
 
 
 def test_that_the_workers_end_with_their_supervisor(tmp_path: Path) -> None:
-    with running(plan(*CLUSTER), tmp_path) as run:
+    with running(plan(*CLUSTER, *PLAIN_STEPS, *UNJUDGED), tmp_path) as run:
         run.wait_for(lambda: run.of(events.ClusterStarted))
         pids = [each.pid for each in run.of(events.ClusterStarted)[0].workers]
         os.kill(pids[1], signal.SIGSTOP)  # also one that can do nothing for itself

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 import warm_members
-from training_runs import Finished, Running, running, small_plan, trained
+from training_runs import PLAIN_STEPS, Finished, Running, running, small_plan, trained
 
 from gpu_studio.contract import cluster_file, events
 from gpu_studio.contract.event_parts import WorkerShare
@@ -81,7 +81,8 @@ def test_that_workers_together_train_as_one_device_and_stop_and_one_device_goes_
 
 def test_that_alone_each_sample_is_trained_once_an_epoch_whoever_is_lost(tmp_path: Path) -> None:
     endless = ("training.batch_size=20", "training.epochs=2000", "cluster.updates=async")
-    with running(plan(*SERVED, *endless), tmp_path, trainer=warm_members.command()) as run:
+    settings = (*SERVED, *endless, *PLAIN_STEPS)
+    with running(plan(*settings), tmp_path, trainer=warm_members.command()) as run:
         run.wait_for(lambda: run.of(events.Epoch))
         os.kill(member(run, "worker 1"), signal.SIGKILL)
         run.wait_for(lambda: len(run.of(events.ClusterStarted)) == 2)

@@ -16,7 +16,7 @@ import pytest
 from patience import PATIENCE_S
 from slurm_practice import PracticeSlurm, practice_slurm
 from supervised import Supervised
-from training_runs import running, small_plan, trained, until
+from training_runs import PLAIN_STEPS, UNJUDGED, running, small_plan, trained, until
 
 from gpu_studio.contract import cluster_file, events
 from gpu_studio.contract.events import (
@@ -173,7 +173,8 @@ def test_that_slurm_trains_a_run_saves_before_its_time_limit_and_another_goes_on
     slurm: PracticeSlurm, tmp_path: Path
 ) -> None:
     settings = ("distribution.strategy=multi_worker", "cluster.trusted_network=true", *SLURM)
-    plan = small_plan("training.batch_size=50", "training.epochs=500", *settings)
+    training = ("training.batch_size=50", *PLAIN_STEPS, *UNJUDGED)
+    plan = small_plan(*training, "training.epochs=500", *settings)
     with running(plan, tmp_path) as going:
         going.wait_for(lambda: going.of(events.Steps))
         job = going.of(ClusterStarted)[0].job
@@ -186,7 +187,7 @@ def test_that_slurm_trains_a_run_saves_before_its_time_limit_and_another_goes_on
     )
     assert slurm.ended(job) == "COMPLETED"
     assert summarise(first.directory).where.startswith("n")
-    alone = small_plan("training.batch_size=50", f"training.epochs={end.epoch + 1}")
+    alone = small_plan(*training, f"training.epochs={end.epoch + 1}")
     rest = trained(alone, tmp_path, resume=choose(first.directory))
     assert rest.code == 0, rest.log
     steps = sorted(first.losses | rest.losses)
