@@ -23,7 +23,7 @@ from gpu_studio.contract import Checkpoint
 from gpu_studio.runs.results.evaluations import Evaluation
 from gpu_studio.ui.kit import GRID, HEADER, ROW, Button, PaintedLine, Table, ThemeManager
 
-_WIDTHS = {0: 132, 1: 72, 2: 80, 3: 78, 4: 72, 5: 80, 6: 96}
+_WIDTHS = {0: 156, 1: 72, 2: 80, 3: 78, 4: 72, 5: 80, 6: 96}
 _ROWS = 4
 _TABS = 60
 """The tabs, and the card's margins."""
