@@ -94,7 +94,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_left_out(name: str, value: Any) -> bool:
-    return value is None or (name in _LEFT_OUT and not value)
+    return value is None or (name in _LEFT_OUT and not value) or (name in _LEFT_OUT_ON and value)
 
 
 _LEFT_OUT = (
@@ -109,6 +109,8 @@ _LEFT_OUT = (
     *LISTS,
 )
 """What a plan file does not have while it is empty, or 0."""
+_LEFT_OUT_ON = ("tf32",)
+"""What a plan file does not have while it is true, as older files do not."""
 
 
 def _layer(devices: tuple[str, ...]) -> str | list[str]:
