@@ -210,6 +210,8 @@ def _sentence(failed: Sequence[str]) -> str:
 
 NUMBERS_FILE: Final = ".numbers"
 _MOST_BYTES: Final = 64 * 1024 * 1024
+_LONGEST_ID: Final = 255
+"""Bytes: no folder has a longer name."""
 _WAIT_SECONDS: Final = 2.0
 Numbers = Mapping[str, int]
 
@@ -280,7 +282,7 @@ def _read_numbers(path: Path, _inode: int, _size: int, _changed: int) -> Numbers
     """The numbers in this version of the file. Of two lines for one run the first counts."""
     found: dict[str, int] = {}
     for number, line in enumerate(read_regular(path, _MOST_BYTES).split(b"\n"), 1):
-        if line:
+        if 0 < len(line) <= _LONGEST_ID:
             found.setdefault(os.fsdecode(line), number)
     return MappingProxyType(found)
 

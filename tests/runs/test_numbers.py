@@ -172,3 +172,8 @@ def test_that_a_folder_without_a_run_says_so(tmp_path: Path) -> None:
         find(tmp_path, f"{tmp_path}/", elsewhere=True)
     with pytest.raises(UnknownRunError, match="there is no such folder"):
         find(tmp_path, "./nothing/", elsewhere=True)
+
+
+def test_that_a_line_that_is_no_name_of_a_folder_numbers_no_run(tmp_path):
+    (tmp_path / NUMBERS_FILE).write_bytes(b"a\n" + b"x" * 1_000_000 + b"\n\nb\n")
+    assert dict(numbers_in(tmp_path)) == {"a": 1, "b": 4}
