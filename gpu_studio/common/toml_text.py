@@ -10,9 +10,9 @@ from typing import Any
 _DEEPEST = 48
 _MOST_WORDS = 16
 """More words with dots between them than any key of ours has."""
-_LARGEST = 10**300
-"""Every whole number up to it is a float too. Python writes none of more than 4,300 digits."""
-_TOO_LARGE = "a whole number has more than 300 digits"
+_LARGEST = 10**4000
+"""Python writes no whole number of more than 4,300 digits, but raises ValueError."""
+_TOO_LARGE = "a whole number has more than 4,000 digits"
 _WORD = r"""[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'"""
 _TOKEN = re.compile(
     r'''#[^\n]*+|"""(?:[^"\\]|\\.|"(?!""))*+"""'''
@@ -32,7 +32,7 @@ def toml_tables(text: str) -> dict[str, Any]:
 
     `tomllib` keeps every beginning of a key with dots: one of 200 KB would take all memory. Raises
     NestedTooDeeplyError, otherwise ValueError as `tomllib.loads` does, and for a whole number of
-    more than 300 digits.
+    more than 4,000 digits.
     """
     keys = filter(None, (token["key"] for token in _TOKEN.finditer(text)))
     if any("." in key and len(re.findall(_WORD, key)) > _MOST_WORDS for key in keys):

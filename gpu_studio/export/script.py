@@ -84,7 +84,7 @@ _CARD_CARVE = """\
 $limits
 cards = tf.config.list_physical_devices("GPU")
 if len(cards) <= $index:
-    raise SystemExit(f"GPU:$index is to be cut into slices; TensorFlow sees only {len(cards)}.")
+    raise SystemExit("TensorFlow does not see GPU:$index, which is to be cut.")
 tf.config.set_logical_device_configuration(
     cards[$index],
     [tf.config.LogicalDeviceConfiguration(memory_limit=mib) for mib in slices_mib],

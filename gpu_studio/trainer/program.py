@@ -4,10 +4,9 @@ One loop serves every strategy, because Keras 3's own `fit` does not. In a repli
     sum(weight · loss per sample), where the weights of a global batch sum to 1; gradients are
     summed over the replicas first, and only then clipped and applied. (Keras clips each replica's
     gradients before it sums them, which trains another model on four devices than on one.)
-Whatever a layer changes while it is called (batch normalisation's statistics, a weight that it
-normalises) is caught, and written once for all replicas; see `layer_state`. Random numbers follow
-from (seed, step, replica), so that dropout after a resume is what it would have been. Losses that
-layers add and regularizers count in evaluation too, as in Keras.
+Whatever a layer changes while it is called (statistics, a weight that it normalises) is caught, and
+written once for all replicas; see `layer_state`. Random numbers follow from (seed, step, replica):
+dropout after a resume is what it would have been. Losses that layers add count in evaluation too.
 """
 
 from __future__ import annotations
@@ -55,7 +54,6 @@ from gpu_studio.trainer.whole_batches import as_part
 
 RECORDED_STEPS = 5
 """How many steps are timed in parts: a single one may be slow because of other work."""
-
 PARTED = 4
 """What a part consists of: samples, targets, their weights, and the weight in the batch."""
 TOLD = ("size", "over")

@@ -1,7 +1,4 @@
-"""Everything that a run consists of, built from its plan.
-
-It has devices, strategy, data, model, optimizer and compiled steps.
-"""
+"""All that a run has, built from its plan: devices, data, model, optimizer, compiled steps."""
 
 from __future__ import annotations
 
@@ -52,10 +49,7 @@ from gpu_studio.trainer.team import ALONE, Team
 
 @dataclass(slots=True)
 class Session:
-    """The objects built from a plan. `cut` is that of the training split.
-
-    `phase` is the number of the training's phase, from 0.
-    """
+    """The objects built from a plan: `cut` of the training split, `phase` counted from 0."""
 
     plan: Plan
     logical: list[events.LogicalDevice]

@@ -159,7 +159,7 @@ def test_that_a_grid_from_which_nothing_can_be_drawn_is_refused_in_words():
         loads_study(f'name = "a"\nplan = "b"\nsearch = "random"\nbudget = 3\n{axes}')
 
 
-@pytest.mark.parametrize("value", ["inf", "nan", "1e301"])
+@pytest.mark.parametrize("value", ["inf", "nan", "1" + "0" * 400])
 def test_that_a_number_without_a_place_on_an_axis_has_none(value):
     study = loads_study(SWEEP.replace("0.01]", f"{value}]"))
     assert [each.x for each in study.axes[0].choices] == [0.1, None]

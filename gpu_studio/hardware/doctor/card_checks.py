@@ -274,6 +274,10 @@ def seen(
             "this is, is unknown."
         )
         return _finding("seen", "warning", card, found, "gpu-studio doctor --fresh")
+    return _unseen(card, view, explained=explained)
+
+
+def _unseen(card: DriverCard, view: TensorFlowView, *, explained: bool) -> Finding:
     said = view.errors[:1] or view.words
     reported = f" It says: {' '.join(said)}" if said else ""
     mend: tuple[str, ...]

@@ -159,9 +159,8 @@ def facts_of(
     trace = trace_step(program, dataset, layers)
     costs = costs_of(trace, loaded=loaded, rewrites=rewrites, rehearsed=rehearsed)
     weights = {id(variable) for variable in model.weights}
-    learnt = {
-        each.end.name: _learnt(each, head) for each, head in zip(learners, loss.heads, strict=True)
-    }
+    heads = zip(learners, loss.heads, strict=True)
+    learnt = {each.end.name: _learnt(each, head) for each, head in heads}
     return ModelFacts(
         graph=_graph(model, dataset, layers, costs.layers),
         learnt=next(iter(learnt.values())) if len(learnt) == len(model.outputs) == 1 else None,
