@@ -10,9 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
+
+from gpu_studio.common.figures import UNITS
 
 _DEVICE = re.compile(r"device:((?:GPU|CPU):\d+)")
 # Where a tensor finds no room, its sender is named as well, and first: in the key of a rendezvous
@@ -44,7 +47,8 @@ _COPY_NUMBER = re.compile(r"_\d+$")
 class AllocationRefusal:
     """An allocator (`GPU_0_bfc`) that could not give a size (`7.22MiB`) to an operation.
 
-    The operation is "" if the message does not name it; `bytes` are 0 if it does not give them.
+    The operation is "" if the message does not name it; `bytes` are those of the size where it
+    does not give them.
     """
 
     allocator: str
@@ -95,26 +99,79 @@ def layer_of(operation: str, layers: Collection[str]) -> str | None:
     )
 
 
-def refusals_in(log: str) -> Iterator[AllocationRefusal]:
+def refusals_in(log: str, missed: Collection[str] = ()) -> Iterator[AllocationRefusal]:
     """The allocations in a log that failed and that their callers could not do without, last first.
 
-    Several devices, and several threads, may be refused at the same moment.
+    Several devices, and several threads, may be refused at the same moment. Those of a size in
+    `missed` (`28.10MiB`) count too where the log takes them for harmless: their caller failed.
     """
     for line in reversed(log.splitlines()):
         found = _ALLOCATOR.search(line)
-        if found and _HARMLESS not in line:
+        if found and (_HARMLESS not in line or found["size"] in missed):
             asked = _ASKED_BY.search(line)
             yield AllocationRefusal(
                 found["allocator"],
                 found["size"],
                 asked["operation"] if asked else "",
-                int(found["bytes"] or 0),
+                int(found["bytes"] or bytes_in(found["size"])),
             )
+
+
+def bytes_in(size: str) -> int:
+    """The bytes of a size as TensorFlow writes it, such as `28.10MiB`; 0 for other words."""
+    found = re.fullmatch(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[KMGT]?i?B)", size)
+    return round(float(found["number"]) * UNITS.get(found["unit"], 0)) if found else 0
 
 
 def refusal_in(log: str) -> AllocationRefusal | None:
     """The last of `refusals_in`."""
     return next(refusals_in(log), None)
+
+
+LibraryTask = Literal["start", "algorithm", "recurrent", "product"]
+"""CUDA's own start on a card; cuDNN's search for an algorithm, and its recurrent layers; cuBLAS."""
+_TASKS: Final[Mapping[LibraryTask, re.Pattern[str]]] = {
+    "start": re.compile(r"cudaSetDevice\(\) on (?P<device>GPU:\d+) failed\. Status: out of memory"),
+    "algorithm": re.compile(r"No algorithm worked!"),
+    "recurrent": re.compile(r"Failed to call DoRnn(?:Forward|Backward)"),
+    "product": re.compile(r"No blas support for stream"),
+}
+# An algorithm may also be refused by a card that lacks it, or by a cuDNN that cannot be loaded.
+_TRY_WITHOUT_ROOM = re.compile(
+    r"RESOURCE_EXHAUSTED|Out of memory|CUDNN failed to allocate the scratch space"
+    r"|Failed to allocate memory"
+)
+_TRIED = re.compile(r"Out of memory while trying to allocate (\d+(?:\.\d+)?[KMGT]?i?B)")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFailure:
+    """A task that CUDA or one of its libraries could not do, and its words.
+
+    `without_room` if they say that it was for want of memory, of the `sizes` (`28.10MiB`) that were
+    asked for in vain; `device` is the card (`GPU:0`) that they name. Those of cuBLAS and of cuDNN's
+    recurrent layers never name a cause.
+    """
+
+    task: LibraryTask
+    words: str
+    without_room: bool = False
+    sizes: tuple[str, ...] = ()
+    device: str | None = None
+
+
+def library_failure_in(text: str) -> LibraryFailure | None:
+    """What CUDA or a library of it could not do by the words of an error; None if none says so."""
+    for task, words in _TASKS.items():
+        found = words.search(text)
+        if found and task == "start":
+            return LibraryFailure(task, found[0], without_room=True, device=found["device"])
+        if found and task == "algorithm":
+            sizes = tuple(dict.fromkeys(_TRIED.findall(text)))
+            return LibraryFailure(task, found[0], bool(_TRY_WITHOUT_ROOM.search(text)), sizes)
+        if found:
+            return LibraryFailure(task, found[0])
+    return None
 
 
 _CUDA_CODE = re.compile(r"(?:CUDA_ERROR|cudaError)_?(?P<code>\w+)")

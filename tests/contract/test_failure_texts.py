@@ -3,12 +3,15 @@ from __future__ import annotations
 import pytest
 
 from gpu_studio.contract.failure_texts import (
+    bytes_in,
     device_in,
     device_without_room,
     layer_of,
+    library_failure_in,
     lost_device_in,
     operations_in,
     refusal_in,
+    refusals_in,
 )
 
 STEP = (
@@ -160,3 +163,62 @@ def test_that_a_card_that_fails_is_known_by_the_words_of_cuda_and_tensorflow(tex
 )
 def test_that_a_machine_without_a_card_and_a_full_one_have_lost_none(text):
     assert lost_device_in(text) is None
+
+
+def test_that_a_refusal_without_exact_bytes_has_those_of_its_size():
+    (found,) = refusals_in(HARMLESS, {"3.70GiB"})
+    assert found.bytes == bytes_in("3.70GiB") == round(3.7 * 1024**3)
+    assert not list(refusals_in(HARMLESS, {"3.71GiB"})), "another caller did without it"
+    assert (bytes_in("14B"), bytes_in("2.5KiB"), bytes_in("many"), bytes_in("1.2.3MiB")) == (
+        14,
+        2560,
+        0,
+        0,
+    )
+
+
+TRIALS = (
+    "No algorithm worked!  Error messages:\n  eng0: RESOURCE_EXHAUSTED: Out of memory while trying "
+    "to allocate 16.00MiB. [x]\n  eng1: Out of memory while trying to allocate 28.10MiB. [x]\n"
+    "  eng2: Out of memory while trying to allocate 16.00MiB."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "without_room", "sizes", "device"),
+    [
+        (
+            "cudaSetDevice() on GPU:3 failed. Status: out of memory",
+            "start",
+            True,
+            (),
+            "GPU:3",
+        ),
+        (
+            TRIALS,
+            "algorithm",
+            True,
+            ("16.00MiB", "28.10MiB"),
+            None,
+        ),
+        ("No algorithm worked!  Error messages:", "algorithm", False, (), None),
+        ("Failed to call DoRnnBackward with model config: [2]", "recurrent", False, (), None),
+        ("{{function_node a}} No blas support for stream [Op:MatMul]", "product", False, (), None),
+    ],
+)
+def test_that_what_a_library_could_not_do_is_known_by_its_words(
+    text, task, without_room, sizes, device
+):
+    found = library_failure_in(text)
+    assert found is not None
+    assert (found.task, found.without_room, found.sizes, found.device) == (
+        task,
+        without_room,
+        sizes,
+        device,
+    )
+
+
+def test_that_a_card_that_cannot_start_for_another_reason_lacks_no_memory():
+    assert library_failure_in("cudaSetDevice() on GPU:0 failed. Status: unknown error") is None
+    assert library_failure_in("OOM when allocating tensor") is None

@@ -22,7 +22,7 @@ from gpu_studio.plan import Placed
 from gpu_studio.plan.strategies.placed import placing
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
-from gpu_studio.trainer.failures import explain
+from gpu_studio.trainer.failures import FailureContext, explain
 
 
 def layer_costs(
@@ -114,19 +114,20 @@ def layer_times(about: dict[str, Any], progress: Progress) -> tuple[dict[str, An
 
     tf.get_logger().setLevel("ERROR")
     devices = about["devices"]
+    context = FailureContext()
     try:
-        found = {device: _on(plan, device, progress) for device in devices}
+        found = {device: _on(plan, device, progress, context) for device in devices}
     except tf.errors.OpError as error:
-        raise _told(error) from error
+        raise _told(error, context) from error
     times, held = ({device: each[place] for device, each in found.items()} for place in (0, 1))
     return msgspec.to_builtins(
         {"times": times, "links": _links(devices, progress), "held": held}
     ), True
 
 
-def _told(error: Exception) -> Exception:
+def _told(error: Exception, context: FailureContext) -> Exception:
     """Return an error of TensorFlow's in plain words if it is want of a device's memory."""
-    told = explain(error)
+    told = explain(error, context)
     return TrainerError(told.message) if told.kind == "out_of_memory" else error
 
 
@@ -150,7 +151,7 @@ def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
 
 
 def _on(
-    plan: plans.Plan, device: str, progress: Progress
+    plan: plans.Plan, device: str, progress: Progress, context: FailureContext
 ) -> tuple[dict[str, LayerTime], MeasuredPeak]:
     """Return each layer's time on a device, and what a step of the whole batch held there."""
     from gpu_studio.trainer import session
@@ -162,7 +163,8 @@ def _on(
     )
 
     progress(f"building the model on {device}")
-    built = session.build(_all_on(plan, device), Path(), lambda _event: None)
+    heard = context.hearing(lambda _event: None)
+    built = session.build(_all_on(plan, device), Path(), heard)
     batch = built.cut.batch
     progress(f"training steps of {batch} samples on {device}")
     large = measured(built, batch)

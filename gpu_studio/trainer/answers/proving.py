@@ -48,6 +48,7 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
     import tensorflow as tf
 
     from gpu_studio.trainer.failures import FailureContext, explain
+    from gpu_studio.trainer.failures.library_room import never_began
 
     tf.get_logger().setLevel("ERROR")
     context = FailureContext(plan=plan, base=Path(about["base"]))
@@ -57,8 +58,9 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
     # Whatever TensorFlow raises is explained as that of a run.
     except Exception as error:
         told = explain(error, context)
-        if told.kind != WANT_OF_MEMORY and not isinstance(error, MemoryError):
-            raise TrainerError(told.message) from error
+        lacked = told.kind == WANT_OF_MEMORY or isinstance(error, MemoryError)
+        if not lacked or never_began(str(error)):  # a smaller batch would not begin either
+            raise TrainerError(told.message, told.suggestions) from error
         where = {"device": told.device or "", "kept": keeping.devices}
         return {"runs": False, "why": told.message, **where}, False
     return {"runs": True, "held": held}, False

@@ -30,6 +30,7 @@ from gpu_studio.trainer.failures.failure_context import (
     NotFiniteFinding,
     failing_layer,
 )
+from gpu_studio.trainer.failures.library_room import told_as_such
 from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory, out_of_memory
 from gpu_studio.trainer.user_code.remedies import advice_on
 from gpu_studio.trainer.user_code.telling import begins_in, in_own_code, root_words
@@ -55,7 +56,7 @@ def explain(error: BaseException, context: FailureContext | None = None) -> Fail
             kind=error.kind,
             mends=list(error.mends),
         )
-    if is_out_of_memory(error):
+    if is_out_of_memory(error, context):
         return out_of_memory(error, context, trace)
     lost = lost_device_in(str(error))
     if lost is not None:
@@ -101,7 +102,7 @@ def _inquire(error: NotFiniteError, context: FailureContext) -> NotFiniteFinding
 
 def _user_code(error: UserCodeError, context: FailureContext) -> Failed:
     cause = error.__cause__
-    if cause is not None and _is_the_machines(cause):
+    if cause is not None and _is_the_machines(cause, context):
         return explain(cause, context)  # what the machine did to the run explains it better
     return Failed(
         message=error.message,
@@ -111,9 +112,9 @@ def _user_code(error: UserCodeError, context: FailureContext) -> Failed:
     )
 
 
-def _is_the_machines(cause: BaseException) -> bool:
+def _is_the_machines(cause: BaseException, context: FailureContext) -> bool:
     return (
-        is_out_of_memory(cause)
+        is_out_of_memory(cause, context)
         or lost_device_in(str(cause)) is not None
         or bool(refusal_of_disk(cause))
     )
@@ -148,6 +149,9 @@ def _in_the_model(error: BaseException, context: FailureContext) -> tuple[str, s
     named, said = _LAYER.search(str(error)), root_words(error)
     layer = failing_layer(error, context.layers(error)) or (named and named.group(1))
     advice = advice_on(said)
+    library = told_as_such(str(error))
+    if library is not None:
+        said, advice = library
     if layer:
         own = next((each for each in context.layers(error) if each.name == layer), None)
         return (

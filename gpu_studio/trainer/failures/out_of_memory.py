@@ -6,27 +6,15 @@ What would help is asked of the prediction, before anything is offered.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from math import prod
 from typing import Any
 
 from gpu_studio.common.figures import size
-from gpu_studio.common.practice import chosen
-from gpu_studio.contract import (
-    DeviceMemory,
-    Failed,
-    LineTail,
-    LogicalDevice,
-    Memory,
-    StateChanged,
-    last_lines_if_any,
-    samples,
-)
+from gpu_studio.contract import DeviceMemory, Failed, Memory, StateChanged
 from gpu_studio.contract.events import SuggestedChange
 from gpu_studio.contract.failure_mends import against_want_of_memory, change_to, offered
 from gpu_studio.contract.failure_texts import (
@@ -35,19 +23,20 @@ from gpu_studio.contract.failure_texts import (
     device_in,
     device_without_room,
     layer_of,
+    library_failure_in,
     operations_in,
     refusal_of_disk,
-    refusals_in,
 )
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, memory_remedies
 from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.plan import Card, Machine, Plan, strategy_of
-from gpu_studio.trainer.environment import cores
+from gpu_studio.plan import Plan, strategy_of
+from gpu_studio.trainer.failures import library_room
 from gpu_studio.trainer.failures.failure_context import (
     FailureContext,
     failing_layer,
     found_in_frames,
 )
+from gpu_studio.trainer.failures.machine_recording import machine_seen
 
 _OOM = re.compile(r"OOM when allocating tensor with shape\[([\d,]*)\] and type (\w+)")
 _BYTES = {
@@ -65,7 +54,6 @@ _WHOLE = re.compile(r"Out of memory while trying to allocate (\d+) bytes")
 # CUDA's libraries allocate outside of TensorFlow's memory, which is nearly all of a card.
 _BESIDE = re.compile(r"(?:CUDNN|CUBLAS)_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY")
 HOST = "host"
-_LAST_BYTES = 64 * 1024
 
 _SMALLER_BATCH = (
     "Make training.batch_size smaller: half of it needs about half the memory for activations."
@@ -82,10 +70,11 @@ _BESIDE_OTHERS = (
 )
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether TensorFlow's words say that a device's allocator had no memory left.
+def is_out_of_memory(error: BaseException, context: FailureContext) -> bool:
+    """Return whether TensorFlow's words say that a device had no memory left.
 
-    A full disk raises an error of the same type, and does not count.
+    Those of a library of CUDA's may not say it: then what is known of the run does. A full disk
+    raises an error of the same type, and does not count.
     """
     if refusal_of_disk(error):
         return False
@@ -94,16 +83,18 @@ def is_out_of_memory(error: BaseException) -> bool:
         type(error).__name__ == "ResourceExhaustedError"
         or "OOM when allocating" in text
         or NO_ROOM_FOR_COPY in text
-        or bool(_beside(text))
+        or bool(_BESIDE.search(text))
+        or library_room.lacked(text, context)
     )
 
 
 def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> Failed:
     """The `failed` event, from the error and from what is known of the run."""
     text = str(error)
-    refused = _refusals(context)
+    refused = library_room.refusals(text, context)
     last = refused[0].device if refused else None
     device = device_without_room(text) or last or device_in(text)
+    device = device or library_room.device_of(text, context)
     lacked = next((each for each in refused if each.device in (device, None)), None)
     shape = _shape(text)
     layers = context.layers(error)
@@ -116,7 +107,7 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
     asked[device] = max(asked.get(device, 0), _asked(text))
     outlook = outlook_of(context, error, device, shown_needs(asked, memory, context.plan))
     part = f"the layer {layer}" if layer else _update(text, lacked, context)
-    message = f"Out of memory{_where(device, part)}{_wanted(text, lacked)}."
+    message = f"Out of memory{_where(device, part)}{_wanted(text, lacked, context)}."
     return Failed(
         message=f"{message}{_held(device, context, memory)}{_alone(outlook)}",
         suggestions=list(_advice(text, device, context, outlook)),
@@ -139,17 +130,6 @@ def _update(text: str, refusal: AllocationRefusal | None, context: FailureContex
     asked = [*operations_in(text), *([refusal.operation] if refusal else [])]
     found = name and any(layer_of(operation, {name}) for operation in asked)
     return "the optimizer's update of the weights" if found else ""
-
-
-def _refusals(context: FailureContext) -> list[AllocationRefusal]:
-    """What allocators refused, the last first, in the words that they wrote into the run's log.
-
-    What they refused in processes of the run that ended before counts for nothing.
-    """
-    if context.run is None:
-        return []
-    lines = last_lines_if_any(context.run.log_file, _LAST_BYTES, context.log_began)
-    return list(refusals_in(b"\n".join(lines).decode("utf-8", "replace")))
 
 
 def _most_asked(refused: Sequence[AllocationRefusal]) -> dict[str | None, int]:
@@ -179,7 +159,10 @@ def shown_needs(
 def _beside(text: str) -> str:
     """Return the words in which a CUDA library says that it got no memory; empty if none does."""
     found = _BESIDE.search(text)
-    return found[0] if found and not _OOM.search(text) else ""
+    if found:
+        return found[0] if not _OOM.search(text) else ""
+    failed = library_failure_in(text)
+    return failed.words if failed and failed.task == "product" else ""
 
 
 def _advice(
@@ -188,6 +171,15 @@ def _advice(
     """What to try, as far as it suits the plan and the prediction does not speak against it."""
     if _beside(text):
         yield _BESIDE_OTHERS
+    yield from library_room.advice(text, context)
+    if not library_room.never_began(text):
+        yield from _less_or_more(device, context, outlook)
+
+
+def _less_or_more(
+    device: str | None, context: FailureContext, outlook: MemoryOutlook
+) -> Iterator[str]:
+    """How a run needs less memory, or has more."""
     plan = context.plan
     if _helps("training.batch_size", context, outlook):
         yield _SMALLER_BATCH
@@ -245,11 +237,14 @@ def _shape(text: str) -> tuple[int, ...] | None:
 def _asked(text: str) -> int:
     """The bytes that could not be had, by the error's words; 0 if they do not say it."""
     found = _OOM.search(text)
-    return prod(_shape(text) or ()) * _BYTES.get(found[2], 0) if found else 0
+    shaped = prod(_shape(text) or ()) * _BYTES.get(found[2], 0) if found else 0
+    return max(shaped, library_room.asked(text))
 
 
-def _wanted(text: str, lacked: AllocationRefusal | None) -> str:
+def _wanted(text: str, lacked: AllocationRefusal | None, context: FailureContext) -> str:
     found = _OOM.search(text)
+    if not found and (said := library_room.wanted(text, lacked, context)):
+        return said
     if not found and lacked is not None and lacked.bytes:
         return f": there was no room for another {size(lacked.bytes)}"
     if not found:
@@ -328,6 +323,8 @@ def outlook_of(
     """
     if context.plan is None or context.hurried() or (device or "").startswith("CPU"):
         return MemoryOutlook()  # the host's memory has no limit that could be predicted against
+    if library_room.never_began(str(error)):
+        return MemoryOutlook()  # others hold the memory, and a model could not be built here
     context.tell(StateChanged(state="stopping", reason="looking for a plan that fits"))
     try:
         return _outlook(context, context.plan, _dataset(context, error), device, shown)
@@ -378,73 +375,3 @@ def _facts(context: FailureContext, plan: Plan, dataset: Any) -> PlanFacts:
         # What rewrites graphs may end this process, whose failure is not reported yet.
         facts = building.facts_of(plan.training, dataset, model, loaded=loaded, rewrites=False)
     return PlanFacts(model=facts)
-
-
-_FIRST_BYTES = 256 * 1024
-
-
-def machine_seen(context: FailureContext) -> Machine:
-    """The machine with its cards' memory, and what others held of it before the run took any.
-
-    Without a recording the cards are those of the run's devices, and their memory is not known.
-    """
-    facts: dict[str, samples.CardFacts] = {}
-    figures: dict[str, samples.FastFigures] = {}
-    mine: dict[str, int] = {}
-    for sample in _recorded(context):
-        if isinstance(sample, samples.Cards) and not facts:
-            facts = {each.card: each for each in sample.cards if each.index is not None}
-        if isinstance(sample, samples.Fast) and not figures:
-            figures = {each.card: each for each in sample.cards}
-        if isinstance(sample, samples.Processes) and figures:
-            # The run may have been quicker than the sampler: what it holds is not others'.
-            own = (each for each in sample.processes if each.pid == os.getpid())
-            mine = {each.card: each.memory_mib or 0 for each in own}
-            break
-    practice = chosen() is not None
-    cards = tuple(
-        _card(each, figures.get(name), mine.get(name, 0), practice) for name, each in facts.items()
-    )
-    same = Machine(cards)
-    # Where CUDA was told which cards to count, the recording counts others too.
-    agrees = all(
-        (card := same.card(each.physical)) is not None and each.uuid in (None, card.uuid)
-        for each in context.logical
-        if each.name.startswith("GPU")
-    )
-    return Machine(cards if agrees else _of_devices(context.logical), cores())
-
-
-def _recorded(context: FailureContext) -> Iterator[samples.AnySample | None]:
-    if context.run is None:
-        return
-    with suppress(OSError, samples.SampleError):
-        for line in LineTail(context.run.hardware_file).read(_FIRST_BYTES):
-            yield samples.decode(line)
-
-
-def _card(
-    facts: samples.CardFacts, figures: samples.FastFigures | None, mine_mib: int, practice: bool
-) -> Card:
-    used = figures.memory_used_mib if figures else None
-    return Card(
-        index=facts.index or 0,
-        uuid=facts.uuid,
-        name=facts.name,
-        bus_id=facts.bus_id,
-        total_mib=facts.total_mib,
-        used_mib=max(0, used - mine_mib) if used is not None else None,
-        reserved_mib=(figures.memory_reserved_mib or 0) if figures else 0,
-        lost=bool(facts.gone) and not facts.asleep,
-        compute_capability=facts.compute_capability or "",
-        practice=practice,
-    )
-
-
-def _of_devices(logical: Sequence[LogicalDevice]) -> tuple[Card, ...]:
-    physical = {each.physical: each for each in logical if each.name.startswith("GPU")}
-    return tuple(
-        Card(int(number) if number.isdecimal() else place, each.uuid or name, each.description)
-        for place, (name, each) in enumerate(physical.items())
-        for number in [name.rpartition(":")[2]]
-    )

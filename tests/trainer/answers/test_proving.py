@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from training_runs import trained
@@ -13,7 +16,9 @@ from gpu_studio import hardware
 from gpu_studio.contract.events import Failed, Finished
 from gpu_studio.plan import AbsolutePlan, Carve, Plan, loads
 from gpu_studio.runs.batch_search import KEPT_BACK, ProofAsking, largest_batches
+from gpu_studio.trainer.answers import proving
 from gpu_studio.trainer.answers.proving import only_steps
+from gpu_studio.trainer.errors import TrainerError
 
 if TYPE_CHECKING:
     from fake_cards import Make
@@ -78,3 +83,44 @@ def test_that_what_a_run_does_beside_its_steps_is_left_out() -> None:
     assert (steps.callbacks, steps.early_stopping) == ((), None)
     assert steps.schedule is None, "its warm-up may be longer than the steps that are tried"
     assert (steps.checkpoint.every_epochs, steps.checkpoint.every_steps) == (0, 0)
+
+
+TRIED = (
+    "No algorithm worked!  Error messages:\n  Profiling failure on CUDNN engine eng0{}: "
+    "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 16.00MiB."
+)
+START = "cudaSetDevice() on GPU:0 failed. Status: out of memory"
+
+
+@pytest.fixture
+def proof_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Any]:
+    """What a proof says whose first step TensorFlow ends with these words."""
+
+    def failing(words: str) -> Any:
+        def ends(*_given: Any) -> Any:
+            raise RuntimeError(words)
+
+        quiet = SimpleNamespace(get_logger=lambda: SimpleNamespace(setLevel=lambda _level: None))
+        monkeypatch.setitem(sys.modules, "tensorflow", quiet)
+        monkeypatch.setattr(proving, "settle", lambda _plan: None)
+        monkeypatch.setattr(proving, "_trained", ends)
+        about = {"plan": PLAN, "base": str(tmp_path), "host": False, "kept": 0}
+        return proving.proof(about, lambda _words: None)
+
+    return failing
+
+
+def test_that_trials_of_cudnn_without_room_are_a_batch_that_does_not_fit(
+    proof_of: Callable[[str], Any],
+) -> None:
+    answer, _lasts = proof_of(TRIED)
+    assert answer["runs"] is False
+    assert "in which cuDNN tries its algorithms" in answer["why"]
+
+
+def test_that_a_card_held_by_others_ends_a_proof_with_what_to_do_for_no_batch_would_fit(
+    proof_of: Callable[[str], Any],
+) -> None:
+    with pytest.raises(TrainerError, match="CUDA found none to start with") as refused:
+        proof_of(START)
+    assert any("devices.visible" in each for each in refused.value.suggestions)
