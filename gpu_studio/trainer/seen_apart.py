@@ -7,9 +7,11 @@ two.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
+from itertools import chain
+from operator import is_
 from typing import Any
 
 import keras
@@ -148,14 +150,34 @@ def _kept(layers: Sequence[Any]) -> Iterator[None]:
         for name, value in vars(layer).items()
         if name not in keras_s and isinstance(value, list | dict | set)
     ]
-    before = [copy(each) for each in found]
+    before = [_builtin(each)(each) for each in found]
     try:
         yield
     finally:
         for each, old in zip(found, before, strict=True):
-            if len(each) != len(old):
-                each.clear()
-                (each.extend if isinstance(each, list) else each.update)(old)
+            if not _is_same(each, old):
+                _put_back(each, old)
+
+
+def _builtin(each: Any) -> Any:
+    """Return the kind of Python's own, whose methods pass by what Keras notes at a change."""
+    return next(kind for kind in (list, OrderedDict, dict, set) if isinstance(each, kind))
+
+
+def _is_same(each: Any, old: Any) -> bool:
+    """Whether they hold the same objects in the same order, of which a set has none."""
+    if isinstance(each, set):
+        return bool(each == old)
+    now, before = (
+        [*chain.from_iterable(one.items())] if isinstance(one, dict) else one for one in (each, old)
+    )
+    return len(now) == len(before) and all(map(is_, now, before))
+
+
+def _put_back(each: Any, old: Any) -> None:
+    kind = _builtin(each)
+    kind.clear(each)
+    (kind.extend if kind is list else kind.update)(each, old)
 
 
 def _mixes(model: Any, layer: Any, calls: dict[int, Call]) -> bool:

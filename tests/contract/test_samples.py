@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpu_studio.contract import samples
 from gpu_studio.contract.samples import SampleError, decode, encode
@@ -55,6 +59,20 @@ def test_that_a_kind_of_a_later_sampler_is_passed_over():
 
 def test_that_a_field_of_a_later_sampler_is_passed_over():
     assert decode(b'{"sample":"opening","time":1,"later":true}') == samples.Opening(time=1.0)
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[]", b'{"sample":"fast"}', b'{"sample":3}', b"\xff", b"[" * 100_000]
+)
+def test_that_what_is_no_sample_is_refused(line):
+    with pytest.raises(SampleError):
+        decode(line)
+
+
+@given(st.binary())
+def test_that_any_bytes_are_a_sample_or_refused(line):
+    with suppress(SampleError):
+        decode(line)
 
 
 def card(parts: int = 0) -> samples.CardFacts:

@@ -133,6 +133,14 @@ def test_that_a_kept_answer_that_cannot_be_read_is_asked_for_again(content):
     assert asked().kept
 
 
+def test_that_what_was_answered_before_it_was_mended_is_asked_for_again(monkeypatch):
+    monkeypatch.setattr(answer_cache, "FORMAT", 4)  # no libcusolver; elements of lists not counted
+    asked()
+    monkeypatch.undo()
+
+    assert not asked().kept
+
+
 def test_that_a_cache_that_cannot_be_written_is_no_error(isolated_home):
     answer_cache.folder().parent.parent.mkdir(parents=True)
     answer_cache.folder().parent.write_text("a file in the way")

@@ -10,8 +10,8 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Final
+from contextlib import ExitStack, contextmanager
+from typing import IO, Final
 
 LOUD: Final[Mapping[str, str]] = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "dso_loader=1"}
 """The variables that have it name each library that it cannot open; set before its import."""
@@ -22,6 +22,8 @@ _UNLOADED = re.compile(
 _WARNING = re.compile(r"^[WEF]\d{4} [^\]\n]*\] (.+)$", re.MULTILINE)
 """A line of its log as it looks since 2.17: level and date, time, thread, place, and the words."""
 _MOST_WORDS, _MOST_LETTERS = 3, 500
+_ENDS_S = 5.0
+"""Seconds within which `tee` has read the rest, unless somebody else holds its pipe open."""
 
 
 class Overheard:
@@ -35,18 +37,15 @@ def overheard() -> Iterator[Overheard]:
     """While entered, keep what is written to stderr, which shows it as ever.
 
     A process of its own passes it on, so that nothing is lost if this one crashes. Where that
-    cannot be started, nothing is kept.
+    cannot be started, or there is no place for a file, nothing is kept.
     """
     told = Overheard()
-    with tempfile.TemporaryFile() as kept:  # without a name, for a crash would leave it behind
-        number = kept.fileno()
-        command = ["tee", "-i", f"/dev/fd/{number}"]
-        try:
-            passing = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2, pass_fds=(number,))
-        except OSError:
+    with ExitStack() as held:
+        begun = _begun(held)
+        if begun is None:
             yield told
             return
-        own = os.dup(2)
+        kept, own, passing = begun
         assert passing.stdin is not None
         os.dup2(passing.stdin.fileno(), 2)
         passing.stdin.close()
@@ -54,10 +53,33 @@ def overheard() -> Iterator[Overheard]:
             yield told
         finally:
             os.dup2(own, 2)
-            os.close(own)
-            passing.wait()
+            _end(passing)
             kept.seek(0)
             told.words = kept.read().decode("utf-8", "replace")
+
+
+def _begun(held: ExitStack) -> tuple[IO[bytes], int, subprocess.Popen[bytes]] | None:
+    """Return the file, a copy of stderr, and what writes to both; None if there cannot be any."""
+    try:
+        # Without a name, for a crash would leave it behind.
+        kept = held.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
+        own = os.dup(2)
+        held.callback(os.close, own)
+        number = kept.fileno()
+        command = ["tee", "-i", f"/dev/fd/{number}"]
+        passing = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2, pass_fds=(number,))
+    except OSError:
+        return None
+    return kept, own, passing
+
+
+def _end(passing: subprocess.Popen[bytes]) -> None:
+    """Wait for its end; a process that inherited stderr may hold it up for ever."""
+    try:
+        passing.wait(_ENDS_S)
+    except subprocess.TimeoutExpired:
+        passing.kill()
+        passing.wait()
 
 
 def unloaded(words: str) -> dict[str, str]:

@@ -11,6 +11,12 @@ import gc
 import threading
 from collections.abc import Iterable
 
+import shiboken6
+from PySide6.QtCore import QCoreApplication, QObject, QTimerEvent
+
+EVERY_MS = 1000
+"""How often what is old enough is collected while threads work; none of them need report."""
+
 
 class GarbageWatch:
     """Keeps the collector off while threads work. Its methods are the window's thread's."""
@@ -18,6 +24,7 @@ class GarbageWatch:
     def __init__(self) -> None:
         self._working: set[threading.Thread] = set()
         self._off = False
+        self._clock: _Clock | None = None
 
     def begins(self, thread: threading.Thread) -> None:
         """A thread is about to start."""
@@ -26,12 +33,14 @@ class GarbageWatch:
         if gc.isenabled():
             gc.disable()
             self._off = True
+            self._begin_clock()
 
     def goes_on(self) -> None:
-        """Collect here what is young, as the collector would have by itself."""
+        """Collect here, as the collector would have by itself: the oldest whose count is over."""
         counts, limits = gc.get_count(), gc.get_threshold()
         if self._off and counts[0] > limits[0] > 0:
-            gc.collect(1 if counts[1] > limits[1] else 0)
+            over = (age for age in (2, 1) if counts[age] > limits[age])
+            gc.collect(next(over, 0))
 
     def settle(self) -> None:
         """Leave out threads that ended where nobody heard of it: the event loop was over."""
@@ -48,6 +57,35 @@ class GarbageWatch:
         if self._off and not self._working:
             gc.enable()
             self._off = False
+            self._end_clock()
+
+    def _begin_clock(self) -> None:
+        application = QCoreApplication.instance()
+        if application is not None:
+            self._clock = _Clock(self, application)
+
+    def _end_clock(self) -> None:
+        # An application that has ended took its clock along.
+        if self._clock is not None and shiboken6.isValid(self._clock):
+            self._clock.end()
+        self._clock = None
+
+
+class _Clock(QObject):
+    """Lets the watch look, whether or not a thread reports anything."""
+
+    def __init__(self, watch: GarbageWatch, application: QCoreApplication) -> None:
+        super().__init__(application)
+        self._watch = watch
+        self._number = self.startTimer(EVERY_MS)
+
+    def end(self) -> None:
+        self.killTimer(self._number)
+        self.deleteLater()
+
+    def timerEvent(self, _event: QTimerEvent) -> None:  # noqa: N802 (Qt's name)
+        self._watch.goes_on()
+        self._watch.settle()
 
 
 GARBAGE = GarbageWatch()

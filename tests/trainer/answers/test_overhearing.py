@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from patience import PATIENCE_S
 
-from gpu_studio.trainer.answers.overhearing import unloaded, warnings_in
+from gpu_studio.trainer.answers.overhearing import overheard, unloaded, warnings_in
 
 NO_FILE = "cannot open shared object file: No such file or directory"
 SAID = f"""\
@@ -35,11 +38,31 @@ with overheard() as said:
 os.write(2, b"afterwards\\n")
 print(said.words, end="")
 """
+HELD = """
+import os, subprocess, tempfile, time
+from gpu_studio.trainer.answers import overhearing
+
+overhearing._ENDS_S = 0.1
+files, made = [], tempfile.TemporaryFile
+tempfile.TemporaryFile = lambda: files.append(made()) or files[0]
+with overhearing.overheard() as said:
+    os.write(2, b"from native code\\n")
+    other = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    while not os.fstat(files[0].fileno()).st_size:
+        time.sleep(0.01)
+other.communicate()
+os.write(2, b"afterwards\\n")
+print(said.words, end="")
+"""
 
 
 def run(act, **environment):
+    return ran(PROCESS.format(act=act), **environment)
+
+
+def ran(program, **environment):
     return subprocess.run(
-        [sys.executable, "-c", PROCESS.format(act=act)],
+        [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -81,3 +104,25 @@ def test_that_nothing_is_kept_where_nothing_can_pass_it_on():
     told = run("pass", PATH="/nowhere")
 
     assert (told.stdout, told.stderr) == ("", "from native code\nafterwards\n")
+
+
+@pytest.mark.parametrize("lacking", ["tempfile.TemporaryFile", "subprocess.Popen", "os.dup"])
+def test_that_nothing_is_kept_and_nothing_left_open_where_the_system_refuses(
+    lacking, monkeypatch
+) -> None:
+    def refused(*_given, **_named):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(lacking, refused)
+    before = sorted(Path("/dev/fd").iterdir())
+    with overheard() as said:
+        pass
+    assert not said.words
+    assert sorted(Path("/dev/fd").iterdir()) == before
+
+
+def test_that_a_process_that_inherits_stderr_holds_nothing_up():
+    told = ran(HELD)
+
+    assert told.stdout == "from native code\n"
+    assert told.stderr == "from native code\nafterwards\n"

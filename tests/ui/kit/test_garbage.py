@@ -1,0 +1,64 @@
+"""Garbage is collected in the window's thread while others work, whether or not they report."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from patience import PATIENCE_S
+from PySide6.QtCore import QCoreApplication, QEvent
+
+from gpu_studio.ui.kit import garbage
+from gpu_studio.ui.kit.garbage import GarbageWatch
+
+
+class Loop:
+    """What only a cycle of references keeps."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def old_garbage() -> weakref.ref[Loop]:
+    """Make some that the collector has looked at in vain, so that it counts as old."""
+    made = Loop()
+    gc.collect()
+    return weakref.ref(made)
+
+
+@pytest.fixture
+def watch(qapp, monkeypatch) -> Iterator[GarbageWatch]:
+    """One whose thread works all the time and reports nothing."""
+    monkeypatch.setattr(garbage, "EVERY_MS", 1)
+    made, go = GarbageWatch(), threading.Event()
+    thread = threading.Thread(target=go.wait, args=(PATIENCE_S,))
+    limits = gc.get_threshold()
+    made.begins(thread)
+    thread.start()
+    yield made
+    gc.set_threshold(*limits)
+    go.set()
+    made.ended(thread)
+    assert gc.isenabled()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    assert not any(isinstance(each, garbage._Clock) for each in qapp.children())
+
+
+def test_that_garbage_is_collected_while_a_thread_reports_nothing(qtbot, watch) -> None:
+    assert not gc.isenabled()
+    gc.set_threshold(1, 1_000_000, 1_000_000)
+    left = weakref.ref(Loop())
+    qtbot.waitUntil(lambda: left() is None)
+
+
+def test_that_old_garbage_is_collected_once_its_count_is_over_as_python_does(watch) -> None:
+    left = old_garbage()
+    gc.set_threshold(1, 0, 0)
+    for _ in range(3):  # each adds one to the count of the age above
+        kept = [[] for _ in range(9)]
+        watch.goes_on()
+        assert kept
+    assert left() is None
