@@ -1,12 +1,14 @@
 """The memory predicted of each slice of a card, against the peak of its own allocator.
 
-Real runs of the trainer on a practice card, whose slices have TensorFlow's own allocators. The peak
-is the greatest of `STEPS` steps of each run, and what building the model takes counts too.
-Replicas that do the same count as one, the fullest of them. Slices that hold less than a MiB are
-left out.
+Real runs of the trainer on the machine's first card if it has room for the slices, else on a
+practice card: the slices of both have TensorFlow's own allocators. The peak is the greatest of
+`STEPS` steps of each run, and what building the model takes counts too. Replicas that do the same
+count as one, the fullest of them. Slices that hold less than a MiB are left out.
 
-The kernels are the CPU's: unlike cuDNN's, they need memory for the gradients of convolutions and
-pooling, which is predicted for practice cards only (`trainer/answers/kernel_scratch.py`).
+The kernels of a practice card are the CPU's: unlike cuDNN's, they need memory for the gradients of
+convolutions and pooling, which is predicted for practice cards only
+(`trainer/answers/kernel_scratch.py`). On a real card cuDNN's workspaces come on top of what is
+predicted.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from workplace import PATIENCE_S, BenchmarkError, Workplace
 from gpu_studio.common.practice import PracticeCards, identity
 from gpu_studio.contract import events
 from gpu_studio.hardware import practice
+from gpu_studio.hardware.asking import inventory
 from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
@@ -40,6 +43,7 @@ from gpu_studio.plan import (
     Plan,
     with_absolute_files,
 )
+from gpu_studio.plan.card_memory import now_mib
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.questions.plan_question import ask_about
@@ -59,22 +63,18 @@ MICRO_BATCHES = 4
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
     """A row for each slice of each case, in MiB; each case is trained so many times."""
-    state = place.folder / "cards"
-    state.mkdir(mode=0o700)
-    cards, library = PracticeCards(1, CARD_MIB), practice.build(place.folder)
-    place = replace(
-        place,
-        environment={**place.environment, **practice.environment(cards, library, state)},
-    )
+    machine = real_machine()
+    if machine is None:
+        place, machine = with_practice_card(place), practice_machine()
     for name, plan in models(place).items():
-        # Asked where the practice card is: its kernels, the CPU's, are what is predicted.
+        # Asked where the card is: a practice card's kernels, the CPU's, are predicted.
         with place.entered():
             facts = decoded(ask_about(with_absolute_files(plan, place.folder)))
         for strategy in STRATEGIES:
             for batch in BATCHES:
                 spread = on_slices(plan, strategy, batch, facts)
                 peaks = [peaks_of(place, spread) for _ in range(times)]
-                for devices, foreseen in alike(predict(spread, machine(), facts), strategy):
+                for devices, foreseen in alike(predict(spread, machine, facts), strategy):
                     held = max(each[device] for each in peaks for device in devices)
                     if held >= MIB:
                         what = f"{name}, {strategy}, batch {batch}, {', '.join(devices)}"
@@ -91,7 +91,25 @@ def alike(memories: Iterable[PredictedMemory], strategy: str) -> list[tuple[list
     return list(found.values())
 
 
-def machine() -> Machine:
+def real_machine() -> Machine | None:
+    """This machine if its first card has room for the slices; None without such a card."""
+    found = inventory()
+    free = [now_mib(card, carved=True) or 0 for card in found.cards[:1] if card.answers]
+    return found if free and free[0] >= SLICES * SLICE_MIB else None
+
+
+def with_practice_card(place: Workplace) -> Workplace:
+    """The workplace with one practice card, which is built for it."""
+    state = place.folder / "cards"
+    state.mkdir(mode=0o700)
+    cards, library = PracticeCards(1, CARD_MIB), practice.build(place.folder)
+    return replace(
+        place,
+        environment={**place.environment, **practice.environment(cards, library, state)},
+    )
+
+
+def practice_machine() -> Machine:
     """One practice card that nobody uses."""
     uuid, bus_id = identity(0)
     card = Card(0, uuid, "Practice card", bus_id, CARD_MIB, 0, practice=True)
