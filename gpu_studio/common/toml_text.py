@@ -48,8 +48,9 @@ def toml_tables(text: str) -> dict[str, Any]:
     level: list[Any] = [tables]
     for _ in range(_DEEPEST):
         values = [value for each in level for value in _values(each)]
-        if any(isinstance(value, int) and abs(value) > _LARGEST for value in values):
-            raise ValueError(_TOO_LARGE)
+        for value in values:
+            if isinstance(value, int) and abs(value) > _LARGEST:
+                raise ValueError(f"{_TOO_LARGE}: a number of {value.bit_length()} bits")
         level = [value for value in values if isinstance(value, dict | list)]
     if level:
         raise NestedTooDeeplyError("nested too deeply")
