@@ -179,24 +179,19 @@ def keep_prediction(run: RunDirectory, machine: plans.Machine) -> None:
     """
     # The plan of a run that is gone already is no reason to say anything.
     with suppress(plans.PlanError):
-        taken = predicted_bytes(run.load_plan(), machine)
-        prediction.write(run, prediction.Prediction(bytes=taken))
+        prediction.write(run, predicted(run.load_plan(), machine))
 
 
-def predicted_bytes(plan: AbsolutePlan, machine: plans.Machine) -> dict[str, int]:
-    """The predicted bytes of a step of `plan` on each logical device, from cached answers.
+def predicted(plan: AbsolutePlan, machine: plans.Machine) -> prediction.Prediction:
+    """The predicted memory of a step of `plan` on each logical device, from cached answers.
 
     Else none.
     """
     # Answers of another version are none.
     with suppress(ValueError):
         if (answer := kept_about(plan)) is not None:
-            return {
-                each.device: each.total
-                for each in predict(plan, machine, decoded(answer))
-                if each.total
-            }
-    return {}
+            return prediction.of_memories(predict(plan, machine, decoded(answer)))
+    return prediction.Prediction()
 
 
 def odd_targets(written: plans.Plan, plan: AbsolutePlan) -> list[str]:

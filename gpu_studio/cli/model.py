@@ -41,6 +41,11 @@ against each slice's limit or each card, and against what is free now beside tho
 of the card. Of a whole card about 512 MiB are CUDA's own, and of the rest TensorFlow keeps 225 to
 1,800 MiB back for CUDA's libraries (cuDNN, NCCL): neither is part of the limit.
 
+On a real card convolutions and recurrent layers compute through cuDNN, whose workspaces come from
+the same memory and are not predicted: on an H100 up to 430 MiB more, and a run does not start
+without some. Where less than 512 MiB are left for them, the step "may lack room for cuDNN" ("fits"
+is null in --json, and "may_lack" true). Steps with --measured run on the card itself.
+
 examples:
   gpu-studio model digits.plan.toml
   gpu-studio model digits.plan.toml --set training.batch_size=4096
@@ -48,7 +53,7 @@ examples:
   gpu-studio model digits.plan.toml --machine cluster-node.json --json
 
 exit codes:
-  0    it fits, or the devices have no limit
+  0    it fits, the devices have no limit, or it may lack room for cuDNN
   1    it does not fit, or not beside those who hold memory of the card now
   2    refused, with nothing done"""
 _WIDTH_OF_A_FILE = 130
@@ -144,7 +149,9 @@ def document(graph: ModelGraph, memories: Sequence[PredictedMemory]) -> dict[str
         "trainable": graph.trainable,
         "layers": [asdict(layer) for layer in graph.layers],
         "devices": [
-            asdict(memory) | {"fits": memory.fits, "waits": memory.waits} for memory in memories
+            asdict(memory)
+            | {"fits": memory.fits, "waits": memory.waits, "may_lack": memory.may_lack}
+            for memory in memories
         ],
     }
 
@@ -206,11 +213,11 @@ def _say(graph: ModelGraph, memories: Sequence[PredictedMemory], *, formulas: bo
 
 
 def _say_cautions(plan: plans.Plan, machine: plans.Machine, facts: PlanFacts) -> None:
-    """Say why what does not fit does not, and what would."""
-    from gpu_studio.placement.cautions import TOO_MUCH, cautions_with
+    """Say why what does not fit does not or may not, and what would."""
+    from gpu_studio.placement.cautions import LITTLE_ROOM, TOO_MUCH, cautions_with
 
     for caution in cautions_with(plan, machine, facts):
-        if caution.name == TOO_MUCH:
+        if caution.name in (TOO_MUCH, LITTLE_ROOM):
             queued = ("Wait for it in the queue",) if caution.waits else ()
             remedies = "; ".join((*(way.label for way in caution.remedies), *queued))
             note(
@@ -268,6 +275,8 @@ def _verdict(memory: PredictedMemory) -> Text:
 
     if memory.fits is False:
         return Text(f"does not fit{' now' if memory.waits else ''}", "bold red")
+    if memory.lacking:
+        return Text(memory.lacking, "yellow")
     return Text("fits" if memory.fits else "")
 
 

@@ -66,7 +66,7 @@ def check(chosen: argparse.Namespace) -> int:
         described_machine,
         every_problem,
         odd_targets,
-        predicted_bytes,
+        predicted,
         this_machine,
     )
     from gpu_studio.runs.queue_choice import needs_of, waits_now
@@ -80,7 +80,7 @@ def check(chosen: argparse.Namespace) -> int:
         plan, problems = plans.Plan(), error.problems
     if problems:
         return _refuse(chosen, tuple(problems))
-    waits = waits_now(needs_of(plan, machine, predicted_bytes(absolute, machine)), machine)
+    waits = waits_now(needs_of(plan, machine, predicted(absolute, machine).bytes), machine)
     odd = odd_targets(plan, absolute)
     if chosen.json:
         said = {"problems": [], "waits": waits, **({"cautions": odd} if odd else {})}

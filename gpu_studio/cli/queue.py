@@ -130,7 +130,7 @@ def register(commands: Commands) -> None:
 
 
 def _add(chosen: argparse.Namespace) -> int:
-    from gpu_studio.cli.given_plan import predicted_bytes, this_machine
+    from gpu_studio.cli.given_plan import predicted, this_machine
     from gpu_studio.runs.queue import Queue, ensure_runner
     from gpu_studio.runs.queue_choice import needs_of, never_fits
 
@@ -139,12 +139,19 @@ def _add(chosen: argparse.Namespace) -> int:
     # All of them are looked at before the first is taken: a mistake in the last leaves nothing half
     # done.
     read = [_checked(path, chosen, machine) for path in chosen.plans]
-    known = [predicted_bytes(plan, machine) for plan in read]
-    for plan, predicted in zip(read, known, strict=True):
-        if not chosen.hold and (reason := never_fits(needs_of(plan, machine, predicted), machine)):
+    known = [predicted(plan, machine) for plan in read]
+    for plan, found in zip(read, known, strict=True):
+        if not chosen.hold and (
+            reason := never_fits(needs_of(plan, machine, found.bytes), machine)
+        ):
             raise RefusedError(f"{plan.name} {reason}: it would wait for ever. {ANYWAY}")
     added = [
-        there.add(plan, path.absolute().parent, predicted=reported)
+        there.add(
+            plan,
+            path.absolute().parent,
+            predicted=reported.bytes,
+            incomplete=reported.incomplete,
+        )
         for plan, path, reported in zip(read, chosen.plans, known, strict=True)
     ]
     if chosen.hold:

@@ -176,7 +176,8 @@ class Runner:
         launched = launch(
             plan, self._queue.runs, base=base, machine=machine, resume=resume, queued_as=entry.id
         )
-        prediction.write(launched.directory, prediction.Prediction(bytes=entry.predicted))
+        reported = prediction.Prediction(bytes=entry.predicted, incomplete=entry.incomplete)
+        prediction.write(launched.directory, reported)
         return launched
 
     def _hold(self, entry: QueueEntry, reason: str) -> bool:

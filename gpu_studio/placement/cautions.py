@@ -7,7 +7,12 @@ from functools import partial
 from itertools import islice
 
 from gpu_studio.common.figures import MIB, flops, grouped, size
-from gpu_studio.placement.device_memory import PredictedMemory
+from gpu_studio.placement.device_memory import (
+    LIMIT_VARIABLE,
+    MOST_MEASURED,
+    ROOM_MIB,
+    PredictedMemory,
+)
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, larger_slices, smaller_batch
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, ArrayFacts, PlanFacts, paired
@@ -113,7 +118,7 @@ def _are_as_they_are(plan: Plan) -> bool:
     return plan.data.options.get("scale") == "none"
 
 
-TOO_MUCH = "too much memory"
+TOO_MUCH, LITTLE_ROOM = "too much memory", "little room for cuDNN"
 LITTLE_WORK_FLOPS = 1e9
 """A replica's step below this takes a card less than a millisecond (at 1 TFLOP/s, which every card
 that TensorFlow supports exceeds): about what starting the step and summing the gradients take."""
@@ -141,6 +146,7 @@ def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
     yield from values_as_ids(plan, facts)
     if plan.training.batch_size > 0:
         yield from too_much_memory(plan, machine, facts)
+        yield from little_room(plan, machine, facts)
         yield from few_samples(plan, machine, facts)
         yield from few_to_normalise(plan, machine, facts)
         yield from normalised_apart(plan, machine, facts)
@@ -159,12 +165,39 @@ def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[
             else ""
         )
         why = f"{_why_so_little(most, plan, machine)}The run would end for want of memory.{others}"
-        needs = Needs(plan, machine, facts)
-        larger = larger_slices(Needs(plan, machine, facts, margin=MARGIN))
-        remedies = (*_elsewhere(needs), *larger, *smaller_batch(needs))
         text = _too_much(most, now=most.waits or _crowded(most, plan, machine) is not None)
         caution = Caution(TOO_MUCH, text, why, waits=all(each.waits for each in over))
-        yield caution.with_remedies(remedies)
+        yield caution.with_remedies(_more_room(plan, machine, facts))
+
+
+def little_room(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    """A step that fits on a real card, and may leave too little there for cuDNN's workspaces."""
+    memories = predict(plan, machine, facts)
+    tight = [each for each in memories if each.may_lack]
+    if not tight or any(each.fits is False for each in memories):
+        return  # what does not fit at all is the graver thing, and has the same remedies
+    least = min(tight, key=lambda each: (each.usable_bytes or 0) - each.total)
+    left = (least.usable_bytes or 0) - least.total
+    where = f" on {least.device}" if len(tight) > 1 else ""
+    text = (
+        f"{listed(each.device for each in tight)} {least.lacking}: a step leaves {size(left)} of "
+        f"{size(least.usable_bytes or 0)}{where}, and {size(ROOM_MIB * MIB)} are advised."
+    )
+    why = (
+        "It computes convolutions and recurrent layers in workspaces that are not predicted: up to "
+        f"{MOST_MEASURED} more on an H100, and with too little the run ends in "
+        "its first step. gpu-studio model --measured trains some real steps there; "
+        f"{LIMIT_VARIABLE}=8 in the environment has cuDNN take less."
+    )
+    caution = Caution(LITTLE_ROOM, text, why)
+    yield caution.with_remedies(_more_room(plan, machine, facts))
+
+
+def _more_room(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[Remedy, ...]:
+    """Another card, larger slices, or a smaller batch, as far as each would do."""
+    needs = Needs(plan, machine, facts)
+    larger = larger_slices(Needs(plan, machine, facts, margin=MARGIN))
+    return (*_elsewhere(needs), *larger, *smaller_batch(needs))
 
 
 def _too_much(memory: PredictedMemory, *, now: bool) -> str:

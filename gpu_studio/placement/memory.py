@@ -13,6 +13,7 @@ import numpy as np
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.between_devices import joined, met, received, waiting
+from gpu_studio.placement.cudnn_room import with_workspaces
 from gpu_studio.placement.device_memory import (
     MemoryShare,
     PredictedMemory,
@@ -71,6 +72,7 @@ def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMe
     reported = {
         name: measured_too(memory, _factor(name, facts.model)) for name, memory in taken.items()
     }
+    reported = with_workspaces(reported, plan, machine, facts.graph)
     memories = [reported.get(each.name, PredictedMemory(each.name)) for each in logical]
     # Devices in use take their slices; the others leave theirs free.
     first = sorted(zip(memories, logical, strict=True), key=lambda pair: not pair[0].total)

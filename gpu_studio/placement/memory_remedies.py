@@ -62,7 +62,8 @@ class Needs:
 
     `shown` is what a device has proved to need at least, in bytes, where it found no room. The rest
     of the prediction is then too low by as much there, on a device that takes its place, and on
-    each other replica that is predicted to need as much.
+    each other replica that is predicted to need as much. What is advised beside a prediction, as
+    for cuDNN on a real card, is needed too, so that nothing is offered that may lack room again.
     """
 
     def __init__(
@@ -91,14 +92,17 @@ class Needs:
     def of(self, plan: Plan, facts: PlanFacts | None = None) -> dict[str, int]:
         """The bytes that each logical device of `plan` needs; nothing where none is used."""
         memories = predict(plan, self.machine, facts or self.facts)
-        return {each.device: self._need(each.device, each.total) for each in memories}
+        return {
+            each.device: self._need(each.device, each.total, each.room_bytes) for each in memories
+        }
 
     def fit(self, plan: Plan, facts: PlanFacts | None = None) -> bool:
         """Whether `plan` is sound, and fits into what its devices have, as far as that is known."""
         memories = predict(plan, self.machine, facts or self.facts)
         rooms = ((each, each.usable_bytes) for each in memories)
         fitting = all(
-            room is None or self._need(each.device, each.total) <= room for each, room in rooms
+            room is None or self._need(each.device, each.total, each.room_bytes) <= room
+            for each, room in rooms
         )
         return bool(memories) and fitting and self._is_sound(plan)
 
@@ -113,11 +117,11 @@ class Needs:
                 return each.weights.bytes, room
         return None
 
-    def _need(self, device: str, total: int) -> int:
+    def _need(self, device: str, total: int, advised: int) -> int:
         if not total and device not in self._more:
             return 0
         more = self._more.get(device, self._elsewhere)
-        return round(total * (1 + self._margin)) + more
+        return round(total * (1 + self._margin)) + max(more, advised)
 
 
 def _lacking(

@@ -266,6 +266,8 @@ class GraphLayer:
     """Whether training leaves it as it is."""
     made_frozen: bool = False
     """Whether it would without the plan's `model.frozen`, as its code or its file has it."""
+    convolves: bool = False
+    """Whether operations in it are convolutions, whatever its class."""
 
     @property
     def around(self) -> int:

@@ -105,6 +105,7 @@ class Queue:
         base: Path,
         *,
         predicted: Mapping[str, int] | None = None,
+        incomplete: tuple[str, ...] = (),
         resume: Resume | None = None,
     ) -> QueueEntry:
         """Append a plan, whose trainer starts in `base`. With `resume` it continues a run."""
@@ -115,6 +116,7 @@ class Queue:
             added=time.time(),
             base=str(base.absolute()),
             predicted=dict(predicted or {}),
+            incomplete=incomplete,
             run=resume.run.id if resume else "",
             checkpoint=resume.checkpoint.name if resume else "",
         )

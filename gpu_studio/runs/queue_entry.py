@@ -19,7 +19,8 @@ FORSAKEN = "waits: nobody works the queue"
 class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
     """A waiting plan. `name` is the plan's, `added` the time, `base` the trainer's start folder.
 
-    `predicted` has the bytes that it takes on each logical device, if known; `held` says why it
+    `predicted` has the bytes that it takes on each logical device, if known, of which those that
+    are `incomplete` lack cuDNN's workspaces; `held` says why it
     does not start by itself, and is empty if it may; `now` that it starts whatever is free, and
     `lets_pass` that later entries may start on what it waits for. A runner `claimed` it, at that
     time, just before starting it. With `run` it continues that run, from `checkpoint`.
@@ -30,6 +31,7 @@ class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
     added: float
     base: str
     predicted: dict[str, int] = {}
+    incomplete: tuple[str, ...] = ()
     held: str = ""
     now: bool = False
     lets_pass: bool = False

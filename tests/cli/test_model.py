@@ -61,6 +61,19 @@ def test_that_a_device_that_is_too_small_is_named_in_words() -> None:
     assert "1 MiB" in text
 
 
+def test_that_a_device_with_little_room_for_cudnn_neither_fits_nor_does_not() -> None:
+    graph = replace(
+        THREE_LAYERS, layers=tuple(replace(each, kind="LSTM") for each in THREE_LAYERS.layers)
+    )
+    plan = replace(SMALL, devices=DeviceSettings(carve=(Carve("GPU:0", (400,)),)))
+    memories = predict(plan, TWO_CARDS, PlanFacts(DATA, replace(MODEL, graph=graph)))
+    row = drawn(model_command.memory_table(memories)).splitlines()[1]
+    assert row.rstrip().endswith("may lack room for cuDNN")
+    device = json.loads(json.dumps(model_command.document(graph, memories)))["devices"][0]
+    assert (device["fits"], device["may_lack"]) == (None, True)
+    assert (device["without"], device["room_bytes"]) == ("cuDNN's workspaces", 512 << 20)
+
+
 def test_that_the_document_can_be_read_by_programs() -> None:
     told = json.loads(
         json.dumps(model_command.document(THREE_LAYERS, predict(SMALL, TWO_CARDS, FACTS)))

@@ -17,6 +17,7 @@ from gpu_studio.cli.queue_runner import Runner
 from gpu_studio.plan import MIB, CardUser
 from gpu_studio.runs import queue as queueing
 from gpu_studio.runs.queue import Queue
+from gpu_studio.runs.results.prediction import Prediction
 
 GIB = 1024 * MIB
 
@@ -82,7 +83,7 @@ def test_that_a_plan_that_no_card_can_hold_is_refused_with_the_reason_and_held_i
     gpu_studio, queue, crowded, plan_file, monkeypatch
 ):
     monkeypatch.setattr(queueing, "ensure_runner", lambda _runs: None)
-    monkeypatch.setattr(given_plan, "predicted_bytes", lambda *_: {"GPU:0": 99 * GIB})
+    monkeypatch.setattr(given_plan, "predicted", lambda *_: Prediction(bytes={"GPU:0": 99 * GIB}))
     answer = gpu_studio("queue", "add", plan_file)
     assert answer.code == 2
     assert "needs 99 GiB on GPU 0, which can give 21.4 GiB: it would wait for ever" in answer.err

@@ -56,6 +56,7 @@ def figures_document(run: RunFigures) -> dict[str, Any]:
             "other_seconds": run.times.other_seconds,
             "peak_bytes": run.peaks,
             "predicted_bytes": run.predicted,
+            "predicted_without_workspaces": list(run.prediction.incomplete),
             "limit_bytes": run.limits,
             "joules": run.joules,
             "idle_seconds": run.idle_seconds,

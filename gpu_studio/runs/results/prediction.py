@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
+from typing import Protocol
 
 import msgspec
 
@@ -12,16 +14,47 @@ from gpu_studio.contract import RunDirectory, read_json, write_private
 class Prediction(msgspec.Struct, kw_only=True, frozen=True):
     """Predicted peak `bytes` of a step on each logical device, and its seconds.
 
-    None: not predicted.
+    None: not predicted. On the devices in `incomplete` cuDNN's workspaces come besides.
     """
 
     bytes: dict[str, int] = {}
     step_seconds: float | None = None
+    incomplete: tuple[str, ...] = ()
+
+    def missing_on(self, device: str) -> str:
+        """What is not in the bytes of this device, after them in words; empty if nothing is."""
+        return ", without cuDNN's workspaces" if device in self.incomplete else ""
 
     @property
     def empty(self) -> bool:
         """Whether nothing was predicted."""
         return not self.bytes and self.step_seconds is None
+
+
+class Foreseen(Protocol):
+    """What is stored of the memory that was predicted for one device."""
+
+    @property
+    def device(self) -> str:
+        """TensorFlow's name for it."""
+
+    @property
+    def total(self) -> int:
+        """The bytes; 0 of a device that takes no part."""
+
+    @property
+    def without(self) -> str:
+        """What is not in them; empty if nothing is."""
+
+
+def of_memories(memories: Iterable[Foreseen], step_seconds: float | None = None) -> Prediction:
+    """What to store of the memory that was predicted, without devices that take no part."""
+    used = [each for each in memories if each.total]
+    return Prediction(
+        bytes={each.device: each.total for each in used},
+        step_seconds=step_seconds,
+        incomplete=tuple(each.device for each in used if each.without),
+    )
 
 
 _decoder = msgspec.json.Decoder(Prediction)

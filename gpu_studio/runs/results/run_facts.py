@@ -219,7 +219,9 @@ def _memory(run: RunFigures) -> Iterator[Fact]:
         yield Fact(MEMORY, "peak", size(peak), peak, device, line)
         if foreseen is not None:
             # Of a logical CPU only the variables are counted: no part of a whole step's memory.
-            more = " for a whole step" if part else _off(peak, foreseen)
+            # A difference from what leaves workspaces out would be no error of the prediction.
+            more = run.prediction.missing_on(device) or _off(peak, foreseen)
+            more = " for a whole step" if part else more
             line = f"{size(foreseen)} predicted{more}"
             yield Fact(MEMORY, "predicted", size(foreseen), foreseen, device, line)
         line = f"limit {size(limit)}" if limit else ""

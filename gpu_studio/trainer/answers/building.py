@@ -280,6 +280,7 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
         normalises_apart=is_apart(placeable.layer),
         frozen=frozen,
         made_frozen=made_frozen(model, placeable.path, now=frozen),
+        convolves=costs.convolves,
     )
 
 

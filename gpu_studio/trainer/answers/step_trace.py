@@ -43,6 +43,8 @@ size of every tensor for any batch."""
 _LOOP = "while"
 """The scope that a run's loop over steps gives to all operations; no layer's."""
 BACKWARD = "gradient_tape/"
+_CONVOLUTIONS = ("Conv2D", "Conv3D", "DepthwiseConv")
+"""How the types of convolutions and of their gradients begin; those over one axis are `Conv2D`."""
 """What the names of the operations that compute gradients begin with."""
 
 
@@ -177,7 +179,7 @@ class LayerCosts:
     `scratch_bytes` are what a kernel of it needs on a card, whatever the batch; see `LayerHolds`.
     `added_up_bytes` are the gradients that its loops add up.
     `keeps_inputs` says whether its backward pass needs what it takes; `meets` and `meeting` as in
-    `GraphLayer`.
+    `GraphLayer`. It `convolves` if any of its operations is a convolution.
     """
 
     output_shape: tuple[int | None, ...] = ()
@@ -193,6 +195,7 @@ class LayerCosts:
     meeting: MetOutputs = field(default_factory=MetOutputs)
     flops_forward: float = 0.0
     flops_backward: float = 0.0
+    convolves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +239,7 @@ class _Step:
         keeping = {path: kept.get(path, 0) for path in self._trace.outputs}
         held, keepers = self.graph.held(among, self._paths(), keeping), self._keep_inputs()
         added, outputs = self._added_up(), self._output_bytes()
+        convolving = self._convolving()
         meets = meets_of(self.graph, self._trace.layer_of, outputs, _is_backward)
         meetings = meetings_of(self.graph, self._trace.layer_of, _is_backward)
         found = {}
@@ -255,6 +259,7 @@ class _Step:
                 meeting=meetings.get(path, MetOutputs()),
                 flops_forward=forward.get(path, 0.0),
                 flops_backward=backward.get(path, 0.0),
+                convolves=path in convolving,
             )
         return found
 
@@ -263,6 +268,10 @@ class _Step:
             path: sum(size_of(x, self._trace.batch).per_sample for call in calls for x in call)
             for path, calls in self._trace.outputs.items()
         }
+
+    def _convolving(self) -> set[str]:
+        pairs = zip(self.graph.operations, self._paths(), strict=True)
+        return {path for op, path in pairs if op.type.startswith(_CONVOLUTIONS)}
 
     def _added_up(self) -> dict[str, int]:
         found: dict[str, int] = {}

@@ -5,21 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QBrush,
-    QColor,
-    QEnterEvent,
-    QFocusEvent,
-    QFontMetrics,
-    QPainter,
-    QPainterPath,
-    QPaintEvent,
-    QPen,
-)
+from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.common import figures
@@ -42,8 +32,9 @@ from gpu_studio.plan import (
     strategy_of,
 )
 from gpu_studio.plan.card_memory import outside_mib
-from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, Tokens, draw_focus, font, mix
+from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, Tokens, draw_focus, font
 from gpu_studio.ui.kit.device_place import places
+from gpu_studio.ui.plan.outlook_bar import BAR, draw_held, draw_parts, draw_room
 
 MEANINGS = {
     "weights": "The model's variables.",
@@ -84,7 +75,9 @@ class Prospect:
     `parts` are predicted, with their `total` and its `formula`; none until the model is known.
     `most` is what TensorFlow may take there, in bytes, and `now` what it would get of that beside
     others who hold the card's memory; None without a limit, or if that is unknown. `outside` is
-    what CUDA and its libraries get of a whole card, in bytes; 0 where that does not apply.
+    what CUDA and its libraries get of a whole card, in bytes; 0 where that does not apply. The
+    total is what is known `without` what a library takes besides, for which `room` bytes are
+    advised; where it may lack those, `lacks` says so.
     """
 
     place: int
@@ -98,6 +91,9 @@ class Prospect:
     most: int | None = None
     now: int | None = None
     outside: int = 0
+    without: str = ""
+    room: int = 0
+    lacks: str = ""
 
     @property
     def over(self) -> bool:
@@ -110,6 +106,11 @@ class Prospect:
         if self.most is None or self.now is None:
             return 0.0
         return max(0, self.most - self.now) / self._whole
+
+    @property
+    def lacking(self) -> float:
+        """The share (0 to 1) of the bar that is advised besides, where there may be too little."""
+        return self.room / self._whole if self.lacks else 0.0
 
     @property
     def _whole(self) -> int:
@@ -146,6 +147,10 @@ class Prospect:
         """All of it in a sentence."""
         limit = "" if self.most or not self.parts else f", {self.limit}"
         too_much = ", which is too much" if self.over else ""
+        if self.lacks:
+            too_much = f", which {self.lacks}"
+        elif self.without and not self.over:
+            too_much = f", without {self.without}"
         said = (
             f"{self.name}: {self.share}, {self.amount}{limit}{self._others}{self._cuda}{too_much}"
         )
@@ -234,6 +239,9 @@ def _predicted(prospect: Prospect, memory: PredictedMemory | None) -> Prospect:
         formula=memory.total_formula,
         most=memory.limit_bytes,
         now=memory.free_bytes,
+        without=memory.without,
+        room=memory.room_bytes,
+        lacks=memory.lacking,
     )
 
 
@@ -272,11 +280,7 @@ def _layers(plan: Plan, name: str, first: tuple[str, ...]) -> str:
     return plural(here, "layer") if here else "no layer"
 
 
-BAR = 8.0
 _PAD, _DOT, _NAME_LEFT, _APART = 4, 8, 15, 8
-_SLIVER = 3
-"""So many pixels show that there is something, however little."""
-_SHADES = (1.0, 0.72, 0.5, 0.34, 0.2)
 
 
 class MemoryRow(QWidget):
@@ -348,6 +352,7 @@ class MemoryRow(QWidget):
                 tokens.device_colour(self._prospect.place),
                 tokens,
             )
+            draw_room(painter, area, sum(self._prospect.shares), self._prospect.lacking, tokens)
             draw_held(painter, area, self._prospect.held, tokens)
 
     def _paint_line(self, painter: QPainter, line: QRectF, tokens: Tokens) -> None:
@@ -359,7 +364,8 @@ class MemoryRow(QWidget):
         painter.drawText(line.adjusted(_NAME_LEFT, 0, 0, 0), LEFT, self._prospect.name)
         after = _NAME_LEFT + painter.fontMetrics().horizontalAdvance(self._prospect.name) + 10
         painter.setFont(font("text"))
-        painter.setPen(QColor(tokens.bad if self._prospect.over else tokens.text))
+        fine = tokens.warning if self._prospect.lacks else tokens.text
+        painter.setPen(QColor(tokens.bad if self._prospect.over else fine))
         share = QFontMetrics(font("caption")).horizontalAdvance(self._prospect.share)
         amount = self._amount(int(line.width()) - after - share - _APART)
         painter.drawText(line, RIGHT, amount)
@@ -381,57 +387,3 @@ class MemoryRow(QWidget):
         amount = self._prospect.amount
         fits = QFontMetrics(font("text")).horizontalAdvance(amount) <= area
         return amount if fits else amount.partition(" of ")[0].partition(", ")[0]
-
-
-def draw_parts(
-    painter: QPainter, area: QRectF, shares: Sequence[float], colour: str, tokens: Tokens
-) -> None:
-    """Draw a trough, and in it the parts (each 0 to 1 of it), one after the other.
-
-    The parts are in shades of the device's colour.
-    """
-    outline = QPainterPath()
-    outline.addRoundedRect(area, BAR / 2, BAR / 2)
-    painter.setPen(QPen(QColor(tokens.line), 1))
-    painter.setBrush(QColor(tokens.raised))
-    painter.drawPath(outline)
-    if not any(shares):
-        return
-    painter.save()
-    painter.setClipPath(outline)
-    left = area.left()
-    scale = area.width() * max(1.0, _SLIVER / max(sum(shares) * area.width(), 1e-9))
-    for share, shade in zip(shares, shades(colour, tokens), strict=False):
-        width = share * scale
-        painter.fillRect(
-            QRectF(left, area.top(), max(0.0, width - (1 if width > 3 else 0)), BAR), QColor(shade)
-        )
-        left += width
-    painter.restore()
-
-
-def draw_held(painter: QPainter, area: QRectF, share: float, tokens: Tokens) -> None:
-    """Hatch the memory held by others, a `share` (0 to 1) of the trough from its end.
-
-    It is drawn over the parts that would need the same memory.
-    """
-    if share <= 0:
-        return
-    outline = QPainterPath()
-    outline.addRoundedRect(area, BAR / 2, BAR / 2)
-    held = QRectF(
-        area.right() - share * area.width(), area.top(), share * area.width(), area.height()
-    )
-    painter.save()
-    painter.setClipPath(outline)
-    painter.fillRect(held, QBrush(QColor(tokens.muted), Qt.BrushStyle.BDiagPattern))
-    painter.fillRect(QRectF(held.left() - 1, held.top(), 1, held.height()), QColor(tokens.muted))
-    painter.restore()
-
-
-def shades(colour: str, tokens: Tokens) -> tuple[str, ...]:
-    """Return shades of a device's colour.
-
-    They stand for weights, gradients, slots, activations and the rest.
-    """
-    return tuple(mix(colour, tokens.surface, share) for share in _SHADES)

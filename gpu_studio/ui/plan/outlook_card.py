@@ -31,7 +31,8 @@ from gpu_studio.ui.kit import (
 from gpu_studio.ui.plan.cluster_examination import KEY, ClusterExamination
 from gpu_studio.ui.plan.concerns import ConcernList, Obstacles, PlanConcern, warnings
 from gpu_studio.ui.plan.form.tab_order import follow_layout
-from gpu_studio.ui.plan.outlook import MemoryPart, MemoryRow, Prospect, facts, prospects, shades
+from gpu_studio.ui.plan.outlook import MemoryPart, MemoryRow, Prospect, facts, prospects
+from gpu_studio.ui.plan.outlook_bar import shades
 from gpu_studio.ui.plan.plan_facts import FactsBar, FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView, mistakes
 

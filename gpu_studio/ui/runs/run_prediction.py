@@ -11,7 +11,6 @@ from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import AbsolutePlan
 from gpu_studio.runs.questions.plan_question import kept_about
 from gpu_studio.runs.results import prediction
-from gpu_studio.runs.results.prediction import Prediction
 
 
 def known_about(plan: AbsolutePlan) -> PlanFacts | None:
@@ -32,5 +31,4 @@ def keep_prediction(
 ) -> None:
     """Save what a step of `plan` was predicted to take, without what was unknown."""
     memory = predict(plan, machine, facts) if facts is not None else ()
-    taken = {each.device: each.total for each in memory if each.total}
-    prediction.write(run, Prediction(bytes=taken, step_seconds=step_seconds))
+    prediction.write(run, prediction.of_memories(memory, step_seconds))

@@ -165,12 +165,16 @@ class QueueControl(QObject):
         if plan is None:
             return
         base, target = document.folder, self._services.resuming.target
-        predicted = self._predicted(plan)
-        if reason := self._never_fits(plan, predicted):
+        bytes_, incomplete = self._predicted(plan)
+        if reason := self._never_fits(plan, bytes_):
             self._services.notice.say(
                 f"{plan.name} {reason}: it would wait for ever. {ANYWAY}", "warning"
             )
-        elif self._do(lambda: self.queue.add(plan, base, predicted=predicted, resume=target)):
+        elif self._do(
+            lambda: self.queue.add(
+                plan, base, predicted=bytes_, incomplete=incomplete, resume=target
+            )
+        ):
             self._services.resuming.end()
             self._services.notice.say(
                 f"{plan.name} is in the queue: it starts when its devices have the memory "
@@ -296,14 +300,19 @@ class QueueControl(QObject):
         machine = self._services.readiness.machine
         return "" if machine is None else never_fits(needs_of(plan, machine, predicted), machine)
 
-    def _predicted(self, plan: AbsolutePlan) -> dict[str, int]:
-        """What the open plan takes of each logical device, as far as TensorFlow has told of it."""
+    def _predicted(self, plan: AbsolutePlan) -> tuple[dict[str, int], tuple[str, ...]]:
+        """What the open plan takes of each logical device, as far as TensorFlow has told of it.
+
+        With the devices on which cuDNN's workspaces come besides.
+        """
         machine, facts = self._services.readiness.machine, self._services.facts.known_of(plan)
         if machine is None or facts is None:
-            return {}
+            return {}, ()
         from gpu_studio.placement.memory import predict
 
-        return {each.device: each.total for each in predict(plan, machine, facts) if each.total}
+        used = [each for each in predict(plan, machine, facts) if each.total]
+        beside = tuple(each.device for each in used if each.without)
+        return {each.device: each.total for each in used}, beside
 
     def _row(self) -> QueueRow | None:
         place = self.model.place_of(self.selected)

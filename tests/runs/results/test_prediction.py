@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.prediction import Prediction
 
@@ -19,6 +20,21 @@ def test_that_what_was_predicted_is_read_back(run):
     prediction.write(run, told)
     assert prediction.read(run) == told
     assert run.prediction_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_that_it_is_kept_on_which_devices_workspaces_come_besides(run):
+    memories = (
+        PredictedMemory("GPU:0", total=7, without="cuDNN's workspaces"),
+        PredictedMemory("GPU:1", total=8),
+        PredictedMemory("CPU:0"),
+    )
+    prediction.write(run, prediction.of_memories(memories, 0.5))
+    kept = prediction.read(run)
+    assert kept == Prediction(
+        bytes={"GPU:0": 7, "GPU:1": 8}, step_seconds=0.5, incomplete=("GPU:0",)
+    )
+    assert kept.missing_on("GPU:0") == ", without cuDNN's workspaces"
+    assert kept.missing_on("GPU:1") == ""
 
 
 def test_that_nothing_is_kept_where_nothing_is_known(run):

@@ -169,6 +169,7 @@ def test_that_a_layer_knows_what_a_card_holds_around_it_and_whether_it_needs_its
     costs = costs_of(StepTrace(graph, SAMPLES, layer_of, outputs, [])).layers
     assert [costs[name].keeps_inputs for name in names] == [True, False, True]
     assert [costs[name].kept_bytes for name in names] == [1024, 0, 40]
+    assert [costs[name].convolves for name in names] == [True, False, False]
     assert costs["conv"].scratch_bytes > 0
     # The output and its gradient; then only the latter.
     assert (costs["conv"].around_bytes, costs["conv"].beside_bytes) == (2048, 1024)

@@ -177,6 +177,35 @@ def test_that_what_others_hold_is_in_the_bar_the_figure_and_the_warning_with_eve
     assert "too much memory" not in card.warnings.views
 
 
+def test_that_a_slice_with_little_room_for_cudnn_is_marked_warned_of_and_mended(
+    qtbot, card, reader
+):
+    plan = replace(
+        MIRRORED,
+        devices=DeviceSettings(carve=(Carve("GPU:0", (400,)),)),
+        distribution=Distribution("one_device", devices=("GPU:0",)),
+    )
+    held = OnMachine(card, plan, TWO_CARDS)
+    tell(reader, FACTS)
+    assert "little room for cuDNN" not in card.warnings.views
+    one, *others = FACTS.model.graph.layers
+    graph = replace(FACTS.model.graph, layers=(replace(one, kind="Conv2D"), *others))
+    tell(reader, replace(FACTS, model=replace(FACTS.model, graph=graph)))
+    prospect = card.rows["GPU:0"].prospect
+    assert (prospect.over, prospect.lacks) == (False, "may lack room for cuDNN")
+    assert sum(prospect.shares) + prospect.lacking > 1.0
+    assert "which may lack room for cuDNN" in card.rows["GPU:0"].accessibleDescription()
+    assert "without cuDNN's workspaces" in card.parts.formula.text()
+    view = card.warnings.views["little room for cuDNN"]
+    larger = next(way for way in (view.button, *view.others) if way.text().startswith("Give "))
+    click(qtbot, larger)
+    assert held.plan.devices.carve[0].slices_mib[0] > 512
+    assert "little room for cuDNN" not in card.warnings.views
+    prospect = card.rows["GPU:0"].prospect
+    assert (prospect.lacks, prospect.lacking) == ("", 0.0)
+    assert "without cuDNN's workspaces" in card.rows["GPU:0"].accessibleDescription()
+
+
 def test_that_a_slice_that_is_too_small_is_warned_of_and_mended(qtbot, card, reader):
     plan = replace(
         MIRRORED,

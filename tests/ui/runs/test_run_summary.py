@@ -44,6 +44,20 @@ def test_that_peaks_stand_beside_what_was_predicted_where_something_was(figures)
     assert memory["GPU:1"].endswith("limit 1 GiB")
 
 
+def test_that_a_peak_with_workspaces_is_not_held_against_what_leaves_them_out(figures) -> None:
+    incomplete = replace(
+        figures,
+        prediction=Prediction(bytes={"GPU:0": 50 * MIB, "GPU:1": 50 * MIB}, incomplete=("GPU:0",)),
+    )
+    memory = told(incomplete)["Peak memory"]
+    assert memory["GPU:0"].split(", ")[1:3] == [
+        "50 MiB predicted",
+        "without cuDNN's workspaces",
+    ]
+    assert "without" not in memory["GPU:1"]
+    assert "%" in memory["GPU:1"].split(", ")[1]
+
+
 def test_that_the_variables_of_a_logical_cpu_are_not_held_against_a_whole_step(figures) -> None:
     on_cpu = replace(
         figures,

@@ -181,10 +181,15 @@ def _epochs(run: RunFigures) -> Markup | None:
 def _memory(run: RunFigures, every: Sequence[Fact]) -> Markup | None:
     caption = "The most memory in use on each logical device"
     whole = _by_thing(every, MEMORY, "device", caption)
-    if whole is None or not run.predicted or "variables" not in run.counted.values():
+    notes = []
+    if run.predicted and "variables" in run.counted.values():
+        notes += ["Of a logical CPU only the variables are counted; a whole step is predicted."]
+    if run.prediction.incomplete:
+        where = ", ".join(run.prediction.incomplete)
+        notes += [f"What is predicted of {where} is without cuDNN's workspaces."]
+    if whole is None or not notes:
         return whole
-    words = "Of a logical CPU only the variables are counted; a whole step is predicted."
-    return join(whole, tag("p", words, class_="muted"))
+    return join(whole, tag("p", " ".join(notes), class_="muted"))
 
 
 def _cards(run: RunFigures, every: Sequence[Fact], points: int) -> Markup | None:

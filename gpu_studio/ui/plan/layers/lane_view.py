@@ -133,7 +133,10 @@ def tip_of(lane: Lane) -> str:
     """Return everything known about a lane's memory."""
     if lane.why_not or lane.memory is None:
         return lane.why_not
-    lines = [f"{lane.device}: {amount_of(lane)}{', which is too much' if is_over(lane) else ''}"]
+    verdict = ", which is too much" if is_over(lane) else ""
+    if lane.memory.lacking:
+        verdict = f", which {lane.memory.lacking}"
+    lines = [f"{lane.device}: {amount_of(lane)}{verdict}"]
     lines += [
         f"{name} {figures.size(part.bytes)}: {part.formula}"
         for name, part in lane.memory.parts
