@@ -85,7 +85,9 @@ def add_resuming(parser: argparse.ArgumentParser) -> None:
     `resume` and `runs resume` take it.
     """
     parser.add_argument(
-        "--checkpoint", metavar="NAME", help="the checkpoint, or: best (default: the newest)"
+        "--checkpoint",
+        metavar="NAME",
+        help="the checkpoint, or: best (default: the newest that the run goes on from exactly)",
     )
     parser.add_argument(
         "--plan", metavar="PLAN", type=Path, help="resume with this plan instead of the run's own"

@@ -186,6 +186,7 @@ def choose(run: RunDirectory, name: str | None = None) -> Resume:
     """Choose a complete checkpoint of `run`: the newest, `best` (the newest best one), or by name.
 
     The newest is one from which the run goes on exactly: what its end left is chosen by name only.
+    So it is if none was the best, because nothing was monitored.
 
     Raises ResumeError if the run is still alive, or has no such checkpoint.
     """
@@ -198,11 +199,13 @@ def choose(run: RunDirectory, name: str | None = None) -> Resume:
         raise ResumeError(
             f"{run.id} has no complete checkpoint to resume from: train its plan anew."
         )
-    return Resume(run, named(saved, name, run) if name else to_go_on_from(saved) or saved[-1])
+    if not name or (name == "best" and not any(one.best for one in saved)):
+        return Resume(run, to_go_on_from(saved) or saved[-1])
+    return Resume(run, named(saved, name, run))
 
 
 def named(saved: list[SavedCheckpoint], name: str, run: RunDirectory) -> SavedCheckpoint:
-    """The one of `saved` that `name` means, as in `choose`. Raises ResumeError if there is none."""
+    """The one of `saved` that `name` means: `best` or its own. Raises ResumeError if none is."""
     if name == "best":
         # If no checkpoint was ever the best (nothing was monitored), the newest will do.
         return next((one for one in reversed(saved) if one.best), saved[-1])

@@ -131,7 +131,7 @@ class Checkpoints:
         Waits until what was saved is on disk.
         """
         self.wait()
-        return _name(step) in self._kept
+        return bool({_name(step), _name(step) + _END} & self._kept.keys())
 
     def close(self) -> None:
         """Wait for the last write, and accept no more."""

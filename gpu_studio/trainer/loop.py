@@ -21,7 +21,7 @@ from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Call
 from gpu_studio.trainer.passes import SplitReading, ended_early
-from gpu_studio.trainer.phases import PHASE, begin_phase
+from gpu_studio.trainer.phases import PHASE, begin_phase, keeps_averages
 from gpu_studio.trainer.progress import CallLength, Judge, Monitor, Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.team import ALONE, Agreed, Place, Team
@@ -64,6 +64,7 @@ class Loop:
         self.best_weights: dict[str, np.ndarray] = {}
         self._began = time.perf_counter()
         self._saved_step: int | None = None
+        self._ended = False
         # Of this process alone: a checkpoint does not say how long the beginning of its epoch took.
         self._epoch_seconds, self._epoch_samples = 0.0, 0
 
@@ -95,7 +96,8 @@ class Loop:
             self._telemetry.tell(StateChanged(state="stopping", reason="writing a checkpoint"))
             self._save_once()
             self._checkpoints.wait()
-            self.hooks.end()
+            if not self._ended:
+                self.hooks.end()
             # The disk may have refused it: then nobody must be told that it exists.
             return self._finished(
                 "stopped" if self._checkpoints.has(self.progress.step) else "stopped_now", {}
@@ -106,12 +108,16 @@ class Loop:
 
         The one before it stays: a resumed run goes on from there, exactly.
         """
-        saves = self._settings.checkpoint.every_epochs > 0
+        every = self._settings.checkpoint
+        saves = every.every_epochs > 0 or every.every_steps > 0
         if saves and self._epoch_samples:
             self._save_once()
-        if not self.hooks.at_end and not self.best_weights:
+        averages = keeps_averages(self._session)
+        if not self.hooks.at_end and not self.best_weights and not averages:
             return
         before = weight_prints(self._session.capture()) if saves else {}
+        self._ended = True
+        self._session.finish()
         self.hooks.end()
         if self.best_weights:
             self._session.restore(self._session.capture() | self.best_weights)
@@ -286,7 +292,8 @@ class Loop:
         )
         is_last = self.hooks.stopping or self._patience_is_over()
         is_last = is_last or self.progress.epoch == self._settings.epochs
-        if is_last or self.progress.epoch in {phase.after for phase in self._settings.phases}:
+        # The weights of the last epoch become averages after it is saved: a run goes on from there.
+        if self.progress.epoch in {phase.after for phase in self._settings.phases}:
             self._session.finish()
         every = self._settings.checkpoint.every_epochs
         if every and (is_last or self.progress.epoch % every == 0):
@@ -385,7 +392,9 @@ class Loop:
         agreed = self._team.agree(self._control, steps, step, place, together=together)
         if agreed.stopping or agreed.pausing or agreed.checkpoint:
             self._settle()
-        if agreed.checkpoint:
+        if agreed.checkpoint and self._ended:
+            self._save_end()
+        elif agreed.checkpoint:
             self._save(None)
         return agreed
 
@@ -407,7 +416,11 @@ class Loop:
 
     def _save_once(self) -> None:
         """Save this moment, unless it is: a second checkpoint would replace the first's value."""
-        if self._saved_step != self.progress.step:
+        if self._saved_step == self.progress.step:
+            return
+        if self._ended:
+            self._save_end()
+        else:
             self._save(None)
 
     def _save(self, value: float | None, monitor: str = "") -> None:
@@ -424,10 +437,9 @@ class Loop:
         progress = replace(self.progress, best=None, waited=0)
         about = self._identity | self.hooks.kept_at_end() | {PHASE: self._session.phase}
         ended = Snapshot(progress, self._session.capture(), about, at_end=True)
+        said = f"{ended.name} holds the weights as the end of training has left them."
+        if self._saved_step == self.progress.step:
+            said += " A resumed run goes on from those of before."
+        self._saved_step = self.progress.step
         self._checkpoints.save(ended)
-        self._telemetry.tell(
-            Log(
-                message=f"The end of training has changed the weights: {ended.name} holds them. A "
-                "resumed run goes on from those of before."
-            )
-        )
+        self._telemetry.tell(Log(message=said))

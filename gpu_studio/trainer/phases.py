@@ -22,6 +22,11 @@ PHASE = "phase"
 """What a checkpoint calls the number of the phase whose optimizer it holds."""
 
 
+def keeps_averages(session: Session) -> bool:
+    """Whether the optimizer keeps averages, which are the weights where its phase or run ends."""
+    return bool(keras_objects.averages(session.optimizer))
+
+
 def begin_phase(session: Session, number: int) -> PhaseBegan:
     """Freeze the layers of phase `number`, from 1, and begin with its optimizer; say so.
 

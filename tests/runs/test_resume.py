@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,8 @@ from gpu_studio.contract.directory import checkpoints, resumed_from
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.lineage import read_history
+from gpu_studio.runs.results.run_facts import CHECKPOINTS, facts
+from gpu_studio.runs.results.run_figures import figures_of
 from gpu_studio.runs.resume import ResumeError, choose, resume
 
 
@@ -39,6 +42,23 @@ def test_that_checkpoints_are_listed_from_the_first_to_the_newest(lost):
     found = checkpoints(lost)
     assert [(saved.name, saved.step, saved.epoch) for saved in found] == [
         ("step-00000002", 2, 0), ("step-00000004", 4, 0), ("step-00000006", 6, 1),
+    ]  # fmt: skip
+
+
+def with_end(run):
+    """The run, whose end has left other weights than those that were trained last."""
+    last = checkpoints(run)[-1].path
+    left = last.with_name(f"{last.name}-end")
+    shutil.copytree(last, left)
+    state = json.loads((left / "state.json").read_text()) | {"at_end": True}
+    (left / "state.json").write_text(json.dumps(state))
+    return run
+
+
+def test_that_what_the_end_left_stands_above_what_was_trained_last(lost):
+    found = [fact.of for fact in facts(figures_of(with_end(lost))) if fact.group == CHECKPOINTS]
+    assert list(dict.fromkeys(found)) == [
+        "step-00000006-end", "step-00000006", "step-00000004", "step-00000002",
     ]  # fmt: skip
 
 
@@ -114,8 +134,10 @@ def test_that_best_means_the_newest_that_was_best(lost):
     assert (chosen.name, chosen.monitor, chosen.value) == ("step-00000004", "val_loss", 1.5)
 
 
-def test_that_best_is_the_newest_where_nothing_was_monitored(lost):
-    assert choose(lost, "best").checkpoint.step == 6
+def test_that_best_is_the_newest_to_go_on_from_where_nothing_was_monitored(lost):
+    for run in (lost, with_end(lost)):
+        assert choose(run, "best").checkpoint.name == "step-00000006"
+    assert choose(lost, "step-00000006-end").checkpoint.at_end
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,8 @@ def test_that_it_is_known_whether_the_disk_took_one(tmp_path: Path, monkeypatch)
     made = Checkpoints(tmp_path / "c", plan.CheckpointSettings(), lambda _: None)
     made.save(snapshot(1))
     assert made.has(1)
+    made.save(replace(snapshot(3), at_end=True))
+    assert made.has(3)
     monkeypatch.setattr(
         np, "savez", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import warm_python
+from patience import PATIENCE_S
 from training_runs import small_plan
 
 from gpu_studio.export import python_script
@@ -87,7 +88,7 @@ def test_that_trainer_checkpoints_servers_and_scripts_have_tf32_as_the_plan_says
         [*warm_python.command("-c"), PROGRAM, "asked.json"],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
         cwd=tmp_path,
         check=False,
     )

@@ -318,7 +318,7 @@ def _spent(name: str, seconds: float) -> Iterator[Fact]:
 
 
 def _checkpoints(run: RunFigures) -> Iterator[Fact]:
-    for saved in sorted(run.checkpoints, key=lambda each: each.step, reverse=True):
+    for saved in sorted(run.checkpoints, key=lambda each: (each.step, each.name), reverse=True):
         # At which step stands in its name.
         of, when = saved.name, saved_at(saved.epoch, saved.step).partition(",")[0]
         yield Fact(CHECKPOINTS, "epochs", grouped(saved.epoch), saved.epoch, of, when)

@@ -216,7 +216,7 @@ class OutcomeBanner(QFrame):
         self.fold = Button("")
         self.fold.clicked.connect(self._toggle)
         self.resume = Button("Resume", "primary")
-        self.resume.setToolTip("Go on from the newest checkpoint, as a new run")
+        self.resume.setToolTip("Go on exactly from the last step that was saved, as a new run")
         self.resume.clicked.connect(self.resume_pressed)
         self.more, self.copy = Button("Details"), Button("Copy")
         self.more.setToolTip("Show the traceback, or the end of the log")

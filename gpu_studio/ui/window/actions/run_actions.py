@@ -69,7 +69,7 @@ RUN: tuple[ActionSpec, ...] = (
         "resume_run",
         "Run",
         "Resume selected run",
-        "Go on from the selected run's newest checkpoint, as a new run",
+        "Go on exactly from the selected run's last step that was saved, as a new run",
         icon="play",
         group=2,
     ),
