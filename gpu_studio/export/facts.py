@@ -78,6 +78,12 @@ class ScriptFacts:
         return self.placed.micro_batches if self.placed else 1
 
     @property
+    def may_use_cards(self) -> bool:
+        """Whether TensorFlow may see a card of the machine that the script runs on."""
+        visible = self.plan.devices.visible
+        return not visible or any(not name.startswith("CPU") for name in visible)
+
+    @property
     def devices(self) -> tuple[str, ...]:
         """The logical devices that the plan names; empty if it leaves them to the script."""
         layers = self.placed.layers if self.placed else {}

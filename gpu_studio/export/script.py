@@ -27,6 +27,7 @@ from gpu_studio.export.prepared import prepared
 from gpu_studio.export.script_text import (
     comment,
     fill,
+    functions_of,
     listing,
     literal,
     sentences,
@@ -229,10 +230,39 @@ def opening(facts: ScriptFacts) -> str:
     )
 
 
+# Of the versions of TensorFlow that `_ABOUT` asks for. A test holds them against the trainer's.
+_CUDA_LIBRARIES = """\
+# What TensorFlow opens to use NVIDIA cards, by the names that pip's packages give.
+CUDA_LIBRARIES = [
+    "libcudart.so.12",
+    "libcublas.so.12",
+    "libcublasLt.so.12",
+    "libcufft.so.11",
+    "libcusolver.so.11",
+    "libcusparse.so.12",
+    "libnccl.so.2",
+    "libcudnn.so.9",
+]
+
+
+"""
+
+
+def libraries(facts: ScriptFacts) -> str:
+    """Return the trainer's function `load_libraries`, and the names that it is to load.
+
+    Nothing for a plan that hides all cards.
+    """
+    names = ("load_libraries", "is_loaded", "in_search_path", "in_packages")
+    functions = functions_of("cuda_libraries.py", *names) if facts.may_use_cards else ""
+    return f"{_CUDA_LIBRARIES}{functions}" if functions else ""
+
+
 def _modules(facts: ScriptFacts, plan_has_code: bool) -> str:
     """Return the imports of the standard library that stand before `os`, in their order."""
     table = facts.source.table
     names = {"importlib.util", "inspect"} if plan_has_code else set()
+    names |= {"ctypes"} if facts.may_use_cards else set()
     if facts.clusters:
         names |= {"io", "json"}
     if table is not None and table.reads_by:
@@ -243,7 +273,8 @@ def _modules(facts: ScriptFacts, plan_has_code: bool) -> str:
 def _modules_after(facts: ScriptFacts, plan_has_code: bool) -> list[str]:
     """Return the imports that stand after `os`."""
     signals = ["import signal"] if facts.clusters else []
-    return [*signals, *(["import sys"] if plan_has_code else [])]
+    paths = ["import sysconfig"] if facts.may_use_cards else []
+    return [*signals, *(["import sys"] if plan_has_code else []), *paths]
 
 
 def _reads_parquet(facts: ScriptFacts) -> bool:
@@ -307,6 +338,7 @@ def _described(name: str | None, file: str | None, known: Mapping[str, BuiltIn])
 
 _PARTS = (
     opening,
+    libraries,
     devices,
     strategy,
     own_code,
@@ -343,7 +375,7 @@ def python_script(
     if is_fitted(plan, seen, built):
         refusals.check_fitted(plan, machine)
         fitted = FittedPlan(plan, machine, base, seen, built)
-        common = [part(fitted.facts) for part in (opening, devices, strategy)]
+        common = [part(fitted.facts) for part in (opening, libraries, devices, strategy)]
         parts = [*common, *(part(fitted) for part in FIT_PARTS)]
     else:
         refusals.check(plan, machine)
@@ -355,8 +387,7 @@ def python_script(
 def _finished(script: str) -> str:
     """Return the script without unused imports and with its comments wrapped."""
     if "threading." in script:
-        after = "import sys\n" if "import sys\n" in script else "import os\n"
-        script = script.replace(after, f"{after}import threading\n", 1)
+        script = _imported(script, "threading", ("sysconfig", "sys", "os"))
     if "Path(" not in script:
         script = script.replace("from pathlib import Path\n", "", 1)
     if "np." not in script:
@@ -368,9 +399,14 @@ def _finished(script: str) -> str:
     if "itertools." in script:
         script = script.replace("import os\n", "import itertools\nimport os\n", 1)
     if "fnmatch." in script:
-        before = "import csv\n" if "import csv\n" in script else "import argparse\n"
-        script = script.replace(before, f"{before}import fnmatch\n", 1)
+        script = _imported(script, "fnmatch", ("ctypes", "csv", "argparse"))
     return with_comments_wrapped(script)
+
+
+def _imported(script: str, name: str, before: tuple[str, ...]) -> str:
+    """Return the script with one more import, after the first of those `before` that it has."""
+    line = next(line for each in before if (line := f"import {each}\n") in script)
+    return script.replace(line, f"{line}import {name}\n", 1)
 
 
 def files_beside(plan: Plan) -> dict[str, Path]:

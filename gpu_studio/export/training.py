@@ -37,6 +37,7 @@ def main():
     arguments = parser.parse_args()
     $directory
 
+    $load
     set_up_devices()
     $begin
 
@@ -245,6 +246,7 @@ def main(facts: ScriptFacts) -> str:
         output=_OUTPUT if saves(facts) else "",
         resume=_RESUME if facts.clusters else "",
         directory=_DIRECTORY if saves(facts) else "",
+        load="load_libraries(CUDA_LIBRARIES)" if facts.may_use_cards else "",
         begin=_begin(facts),
     )
 

@@ -19,32 +19,65 @@ from typing import Final
 
 from gpu_studio.common.practice import PRACTICE
 
-DRIVER: Final = "libcuda.so.1"
 HIDE_ALL: Final = "-1"
 """The CUDA_VISIBLE_DEVICES that hides all cards; so does an empty one."""
 
 
-def load_packaged(environment: Mapping[str, str] = os.environ, driver: str = DRIVER) -> list[str]:
+def load_packaged(
+    environment: Mapping[str, str] = os.environ, driver: str = "libcuda.so.1"
+) -> list[str]:
     """Load those of TensorFlow's libraries that lie in pip's packages, and return their paths.
 
-    What LD_LIBRARY_PATH holds is left to the system, which looks there first. Without the NVIDIA
-    driver, or with all cards hidden or simulated by practice cards, TensorFlow needs none of them.
-    One that cannot be loaded is no error here: TensorFlow says so itself, and the doctor.
+    With all cards hidden, or simulated by practice cards, TensorFlow needs none of them.
     """
     hidden = environment.get("CUDA_VISIBLE_DEVICES", "all").strip() in {"", HIDE_ALL}
-    if hidden or environment.get(PRACTICE) or not _loads(driver):
+    if hidden or environment.get(PRACTICE):
         return []
-    names = [name for name in sonames("", "") if not any(_named(name, environment))]
-    found = (next(_packaged(name), None) for name in names)
-    return [str(path) for path in found if path is not None and _loads(str(path))]
+    return load_libraries(sonames("", ""), environment, driver)
 
 
-def _loads(library: str) -> bool:
+# Scripts have these functions, too.
+
+
+def load_libraries(
+    names: Iterable[str],
+    environment: Mapping[str, str] = os.environ,
+    driver: str = "libcuda.so.1",
+) -> list[str]:
+    """Load those of these libraries that lie in pip's packages, and return their paths.
+
+    TensorFlow 2.21's own search path lacks one of pip's CUDA libraries, and without it
+    no card is used; but what is loaded already is found by its name. LD_LIBRARY_PATH is
+    left to the system, which looks there first. Without NVIDIA's driver none is needed;
+    of one that cannot be loaded TensorFlow tells by itself.
+    """
+    if not is_loaded(driver):
+        return []
+    wanted = [name for name in names if not any(in_search_path(name, environment))]
+    found = (next(in_packages(name), None) for name in wanted)
+    return [str(path) for path in found if path is not None and is_loaded(str(path))]
+
+
+def is_loaded(library: str) -> bool:
+    """Whether the system loads this library, which then stays loaded."""
     try:
-        ctypes.CDLL(library)  # it stays loaded
+        ctypes.CDLL(library)
     except OSError:
         return False
     return True
+
+
+def in_search_path(name: str, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Each place of a library in the folders of LD_LIBRARY_PATH."""
+    folders = filter(None, environment.get("LD_LIBRARY_PATH", "").split(os.pathsep))
+    yield from (path for folder in folders if (path := Path(folder, name)).is_file())
+
+
+def in_packages(name: str) -> Iterator[Path]:
+    """Each place of a library in the packages that pip has installed."""
+    folders = {sysconfig.get_path("platlib"), sysconfig.get_path("purelib")}
+    for folder in sorted(folders):
+        yield from sorted(Path(folder, "nvidia").glob(f"*/lib/{name}"))
 
 
 def libraries(
@@ -65,18 +98,8 @@ def _load(name: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _places(name: str, environment: Mapping[str, str]) -> Iterator[Path]:
-    yield from _named(name, environment)
-    yield from _packaged(name)
-
-
-def _named(name: str, environment: Mapping[str, str]) -> Iterator[Path]:
-    folders = filter(None, environment.get("LD_LIBRARY_PATH", "").split(os.pathsep))
-    yield from (path for folder in folders if (path := Path(folder, name)).is_file())
-
-
-def _packaged(name: str) -> Iterator[Path]:
-    for packages in sorted({sysconfig.get_path("platlib"), sysconfig.get_path("purelib")}):
-        yield from sorted(Path(packages, "nvidia").glob(f"*/lib/{name}"))
+    yield from in_search_path(name, environment)
+    yield from in_packages(name)
 
 
 LIBRARIES: Mapping[str, tuple[str, ...]] = {

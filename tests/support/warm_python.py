@@ -138,12 +138,14 @@ def serve(address: str) -> None:
 
 def _import_trainer() -> None:
     """Import all that a run or an answer imports, except the programs themselves."""
+    sys.path.insert(0, str(ROOT))
+    # As a trainer does first: a job of a test asks TensorFlow for cards by itself.
+    importlib.import_module("gpu_studio.trainer.cuda_libraries").load_packaged()
     import keras  # noqa: F401
     import numpy.ma
     import numpy.random  # noqa: F401 (both of which numpy imports when they are first used)
     import tensorflow  # noqa: F401
 
-    sys.path.insert(0, str(ROOT))
     # A pipeline imports its operations one by one, when it is made.
     for name in ("gpu_studio.trainer", "tensorflow.python.data.ops"):
         room = importlib.import_module(name)

@@ -4,37 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 
 import pytest
+from built_libraries import OPENER, build, needs_compiler
 from patience import PATIENCE_S
 
 from gpu_studio.trainer.cuda_libraries import libraries, load_packaged, sonames
-
-COMPILER = shutil.which("cc") or shutil.which("gcc")
-needs_compiler = pytest.mark.skipif(
-    COMPILER is None, reason="there is no C compiler to build a library with"
-)
 
 
 def found(name, environment, monkeypatch, packages):
     monkeypatch.setattr(sysconfig, "get_path", lambda _kind: str(packages))
     return {library["name"]: library for library in libraries("12.5.1", "9", environment)}[name]
-
-
-def build(path, code="int x;"):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    named = f"-Wl,-soname,{path.name}"
-    subprocess.run(
-        [str(COMPILER), "-shared", "-fPIC", named, "-x", "c", "-o", path, "-", "-ldl"],
-        input=code.encode(),
-        check=True,
-        timeout=PATIENCE_S,
-    )
-    return path
 
 
 def test_that_what_tensorflow_was_built_for_is_looked_for():
@@ -75,11 +58,6 @@ def test_that_the_variable_comes_first_as_it_does_for_tensorflow(monkeypatch, tm
     assert library["why_not"]
 
 
-OPENER = """
-#include <dlfcn.h>
-int opens(const char *name) { return dlopen(name, RTLD_LAZY) != 0; }
-"""
-"""In TensorFlow's place: a library that opens another by its bare name."""
 PROCESS = """
 import ctypes, json, sys, sysconfig
 sysconfig.get_path = lambda _kind: sys.argv[1]

@@ -6,7 +6,6 @@ Prints when each epoch ended, by the monotonic clock.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from contextlib import nullcontext
@@ -20,8 +19,7 @@ from gpu_studio.trainer import environment
 def main(path: Path) -> None:
     """Train the plan in the file as its owner would without GPU Studio."""
     plan = load(path)
-    for name, value in environment.settings_for(plan, os.environ).items():
-        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    environment.settle(plan)
     sys.stdout.write(json.dumps({"epoch_ends": fit(plan)}) + "\n")
 
 

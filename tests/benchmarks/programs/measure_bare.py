@@ -21,6 +21,7 @@ from gpu_studio.plan import Carve, DeviceSettings, Plan
 from gpu_studio.plan.devices import default_devices
 from gpu_studio.trainer.answers import benchmark_timing as timing
 from gpu_studio.trainer.answers import benchmark_ways, benchmarks
+from gpu_studio.trainer.cuda_libraries import load_packaged
 from gpu_studio.trainer.devices import set_up
 
 BARE_S = 0.1
@@ -31,6 +32,7 @@ SIZES = {"GPU": (8192, 256, 1 << 28), "CPU": (2048, 128, 1 << 24)}
 
 def main(times: int) -> dict[str, Any]:
     """Measure everything `times` times; the seconds of each pair by what it is."""
+    load_packaged()
     cards = tf.config.list_physical_devices("GPU")
     carve = () if cards else (Carve("CPU:0", (0, 0)),)
     plan = Plan(devices=DeviceSettings(carve=carve))

@@ -15,7 +15,6 @@ placed."""
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from dataclasses import replace
@@ -44,8 +43,7 @@ ROUNDS = 9
 def main(path: Path, repetitions: int, placements: dict[str, Any]) -> None:
     """Measure."""
     plan = with_absolute_files(load(path), path.parent)
-    for name, value in environment.settings_for(plan, os.environ).items():
-        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    environment.settle(plan)
     about = times_question(plan, logical_devices(plan, Machine()))
     answers: list[Any] = []
     steps: dict[str, list[float]] = {label: [] for label in placements}

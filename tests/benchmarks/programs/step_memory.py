@@ -30,8 +30,7 @@ def main(path: Path, batch: int) -> None:
     """Measure the plan in the file with this batch."""
     plan = load(path)
     os.environ |= {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MIB)}
-    for name, value in environment.settings_for(plan, os.environ).items():
-        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    environment.settle(plan)
     sys.stdout.write(json.dumps(measured(plan, batch)) + "\n")
 
 
