@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 
@@ -63,7 +64,8 @@ class Needs:
     `shown` is what a device has proved to need at least, in bytes, where it found no room. The rest
     of the prediction is then too low by as much there, on a device that takes its place, and on
     each other replica that is predicted to need as much. What is advised beside a prediction, as
-    for cuDNN on a real card, is needed too, so that nothing is offered that may lack room again.
+    for cuDNN on a real card, is needed too, so that nothing is offered that may lack room again,
+    unless they are `unadvised`.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Needs:
         shown: Mapping[str, int] | None = None,
     ) -> None:
         self.plan, self.machine, self.facts = plan, machine, facts
-        self._margin = margin
+        self._margin, self.advised = margin, True
         self._problems = len(validate(plan, machine))
         foreseen = {each.device: each.total for each in predict(plan, machine, facts)}
         more = {
@@ -88,6 +90,12 @@ class Needs:
             name: _lacking(name, foreseen, more, alike=not strategy_of(plan).places_layers)
             for name in {*more, *(name for name, total in foreseen.items() if total)}
         }
+
+    def unadvised(self) -> Needs:
+        """The same needs without what is only advised: a small card may never have that."""
+        needs = copy(self)
+        needs.advised = False
+        return needs
 
     def of(self, plan: Plan, facts: PlanFacts | None = None) -> dict[str, int]:
         """The bytes that each logical device of `plan` needs; nothing where none is used."""
@@ -121,7 +129,7 @@ class Needs:
         if not total and device not in self._more:
             return 0
         more = self._more.get(device, self._elsewhere)
-        return round(total * (1 + self._margin)) + max(more, advised)
+        return round(total * (1 + self._margin)) + max(more, advised if self.advised else 0)
 
 
 def _lacking(
@@ -143,13 +151,18 @@ def memory_remedies(needs: Needs, facts_of: FactsOf = lambda _plan: None) -> Ite
     `facts_of` tells of the same plan with lower precision; without it that is not offered.
     """
     yield from larger_slices(needs)
-    yield from _smaller_parts(needs)
-    yield from smaller_batch(needs)
-    yield from _lower_precision(needs, facts_of)
+    yield from [*_smaller(needs, facts_of)] or _smaller(needs.unadvised(), facts_of)
     yield from _on_another(needs)
     yield from _dealt_out(needs)
     if any(name.startswith("GPU") and size for name, size in needs.of(needs.plan).items()):
         yield _alone(needs.plan, CPU, "the CPU")
+
+
+def _smaller(needs: Needs, facts_of: FactsOf) -> Iterator[Remedy]:
+    """What needs less memory at a time, on the same devices."""
+    yield from _smaller_parts(needs)
+    yield from smaller_batch(needs)
+    yield from _lower_precision(needs, facts_of)
 
 
 def larger_slices(needs: Needs) -> Iterator[Remedy]:

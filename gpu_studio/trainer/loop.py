@@ -64,6 +64,7 @@ class Loop:
         self.best_weights: dict[str, np.ndarray] = {}
         self._began = time.perf_counter()
         self._saved_step: int | None = None
+        self._judged: tuple[float | None, str] = (None, "")
         self._ended = False
         # Of this process alone: a checkpoint does not say how long the beginning of its epoch took.
         self._epoch_seconds, self._epoch_samples = 0.0, 0
@@ -424,6 +425,9 @@ class Loop:
             self._save(None)
 
     def _save(self, value: float | None, monitor: str = "") -> None:
+        if value is None and self._saved_step == self.progress.step:
+            value, monitor = self._judged  # of the same weights: what replaces it is as good
+        self._judged = value, monitor
         tally = {f"tally/{name}": value for name, value in self.tally.arrays().items()}
         best = {f"best/{name}": value for name, value in self.best_weights.items()}
         state, of_hooks = self.hooks.kept()

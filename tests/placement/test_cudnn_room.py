@@ -196,3 +196,14 @@ def test_that_what_a_device_has_shown_to_need_counts_where_it_is_more_than_the_r
     for beyond in (100 * MIB, 900 * MIB):
         needs = Needs(plan, TWO_CARDS, CONVOLUTION, shown={"GPU:0": total + beyond})
         assert needs.of(plan)["GPU:0"] == total + max(beyond, ROOM_MIB * MIB)
+
+
+def test_that_a_slice_that_never_has_the_advised_room_is_offered_a_smaller_batch_after_a_failure():
+    needs = Needs(
+        on_slices(512, batch=1000),
+        TWO_CARDS,
+        CONVOLUTION,
+        margin=MARGIN,
+        shown={"GPU:0": 1100 * MIB},
+    )
+    assert "Batch 256" in [remedy.label for remedy in memory_remedies(needs)]

@@ -184,6 +184,17 @@ def test_that_a_checkpoint_wished_for_in_the_test_is_one_of_the_end() -> None:
     )
 
 
+def test_that_a_checkpoint_wished_for_where_nothing_ends_keeps_what_its_weights_were_worth() -> (
+    None
+):
+    made = MadeLoop()
+    made.hooks.at_end = False
+    made.wish("checkpoint")
+    assert made.loop.run().reason == "completed"
+    assert made.kept == {"step-00000002": (TRAINED, 0.5)}
+    assert [each.value for each in made.saved] == [0.5, 0.5]
+
+
 @pytest.mark.parametrize(
     ("every", "trained"),
     [((), {"step-00000002": (TRAINED, 0.5)}), (("training.checkpoint.every_epochs=0",), {})],
