@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_member
+import psutil
 import pytest
 from patience import PATIENCE_S
 from slurm_practice import PracticeSlurm, practice_slurm
@@ -146,6 +147,16 @@ def test_that_a_job_that_slurm_puts_back_also_for_a_node_is_told_and_a_stop_canc
     end = run.finished()
     assert isinstance(end, Finished), end
     assert (end.reason, slurm.ended(known.job)) == ("stopped_now", "CANCELLED")
+    # Slurm tells the end of a job before that of its processes on a node that was down.
+    until(lambda: not members_of(run.run.path), PATIENCE_S)
+
+
+def members_of(run: Path) -> list[psutil.Process]:
+    """The processes that stand for workers of the run."""
+    commands = (
+        (each, " ".join(each.info["cmdline"] or ())) for each in psutil.process_iter(["cmdline"])
+    )
+    return [each for each, words in commands if "fake_member.py" in words and str(run) in words]
 
 
 def test_that_a_job_that_somebody_cancels_ends_the_run_in_slurm_s_words(
