@@ -28,12 +28,9 @@ def load_packaged(
 ) -> list[str]:
     """Load those of TensorFlow's libraries that lie in pip's packages, and return their paths.
 
-    With all cards hidden, or simulated by practice cards, TensorFlow needs none of them.
+    With practice cards TensorFlow needs none of them.
     """
-    hidden = environment.get("CUDA_VISIBLE_DEVICES", "all").strip() in {"", HIDE_ALL}
-    if hidden or environment.get(PRACTICE):
-        return []
-    return load_libraries(sonames("", ""), environment, driver)
+    return [] if environment.get(PRACTICE) else load_libraries(sonames("", ""), environment, driver)
 
 
 # Scripts have these functions, too.
@@ -48,10 +45,11 @@ def load_libraries(
 
     TensorFlow 2.21's own search path lacks one of pip's CUDA libraries, and without it
     no card is used; but what is loaded already is found by its name. LD_LIBRARY_PATH is
-    left to the system, which looks there first. Without NVIDIA's driver none is needed;
-    of one that cannot be loaded TensorFlow tells by itself.
+    left to the system, which looks there first. Without NVIDIA's driver, or with all
+    cards hidden, none is needed; of one that cannot be loaded TensorFlow tells itself.
     """
-    if not is_loaded(driver):
+    hidden = environment.get("CUDA_VISIBLE_DEVICES", "all").strip() in {"", "-1"}
+    if hidden or not is_loaded(driver):
         return []
     wanted = [name for name in names if not any(in_search_path(name, environment))]
     found = (next(in_packages(name), None) for name in wanted)

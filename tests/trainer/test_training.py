@@ -40,7 +40,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 
 def with_model(name: str, data: Data, *settings: str, **options: object) -> Plan:
-    plan = small_plan("training.batch_size=32", "training.optimizer=sgd", *MIRRORED, *settings)
+    plan = small_plan("training.batch_size=32", *MIRRORED, *settings)
     return dataclasses.replace(plan, model=ModelSettings(name=name, options=options), data=data)
 
 

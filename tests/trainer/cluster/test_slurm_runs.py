@@ -17,7 +17,7 @@ import pytest
 from patience import PATIENCE_S
 from slurm_practice import PracticeSlurm, practice_slurm
 from supervised import Supervised
-from training_runs import PLAIN_STEPS, UNJUDGED, running, small_plan, trained, until
+from training_runs import UNJUDGED, running, small_plan, trained, until
 
 from gpu_studio.contract import cluster_file, events
 from gpu_studio.contract.events import (
@@ -184,7 +184,7 @@ def test_that_slurm_trains_a_run_saves_before_its_time_limit_and_another_goes_on
     slurm: PracticeSlurm, tmp_path: Path
 ) -> None:
     settings = ("distribution.strategy=multi_worker", "cluster.trusted_network=true", *SLURM)
-    training = ("training.batch_size=50", *PLAIN_STEPS, *UNJUDGED)
+    training = ("training.batch_size=50", *UNJUDGED)
     plan = small_plan(*training, "training.epochs=500", *settings)
     with running(plan, tmp_path) as going:
         going.wait_for(lambda: going.of(events.Steps))

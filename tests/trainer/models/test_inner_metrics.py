@@ -9,6 +9,22 @@ import numpy as np
 import pytest
 
 
+def measured(metric: Any, tensor: Any) -> Any:
+    """The tensor, through a layer that keeps the metric of it."""
+    import keras
+
+    class Measured(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.metric = metric
+
+        def call(self, x: Any) -> Any:
+            self.metric.update_state(x)
+            return x
+
+    return Measured()(tensor)
+
+
 def tracked() -> Any:
     """A model that is no graph, which keeps a metric and one whose result is two numbers."""
     import keras
@@ -84,17 +100,8 @@ def test_that_the_states_of_a_metric_of_a_layer_count_alike_in_parts(counts: str
         def result(self) -> Any:
             return self.total / keras.ops.cast(self.batches, "float32")
 
-    class Layer(keras.layers.Layer):
-        def __init__(self) -> None:
-            super().__init__()
-            self.norms = Norms()
-
-        def call(self, x: Any) -> Any:
-            self.norms.update_state(x)
-            return x
-
     inputs = keras.Input((3,))
-    model = keras.Model(inputs, Layer()(inputs))
+    model = keras.Model(inputs, measured(Norms(), inputs))
     x = np.random.default_rng(3).normal(size=(8, 3)).astype(np.float32)
     inner = InnerMetrics(model, running=False)
     inner.look_at(model, SimpleNamespace(train=Samples(x)))
@@ -134,19 +141,10 @@ def test_that_a_sum_of_what_changes_with_the_batch_is_no_mean_of_parts(kind: str
         def result(self) -> Any:
             return self.total / self.samples
 
-    class Layer(keras.layers.Layer):
-        def __init__(self) -> None:
-            super().__init__()
-            more = {"rate": 0.5, "seed": 1} if kind == "Dropout" else {}
-            self.inner, self.drawn = getattr(keras.layers, kind)(**more), Drawn()
-
-        def call(self, x: Any, training: bool = False) -> Any:
-            x = self.inner(x, training=training)
-            self.drawn.update_state(x)
-            return x
-
+    more = {"rate": 0.5, "seed": 1} if kind == "Dropout" else {}
     inputs = keras.Input((3,))
-    model = keras.Model(inputs, Layer()(inputs))
+    changed = getattr(keras.layers, kind)(**more)(inputs)
+    model = keras.Model(inputs, measured(Drawn(), changed))
     x = np.random.default_rng(3).normal(size=(8, 3)).astype(np.float32)
     inner = InnerMetrics(model, running=False)
     inner.look_at(model, SimpleNamespace(train=Samples(x)))

@@ -28,10 +28,6 @@ SGD = (
     "training.learning_rate=0.1",
     "training.options={ momentum = 0.9, global_clipnorm = 0.5 }",
 )
-PLAIN = ("training.optimizer=sgd", "training.learning_rate=0.1")
-"""Of models whose layers matter: an update by Adam is forty operations for each of their weights.
-Where slots are, others show."""
-WITH_ADAM = ("branched", "nested")
 MLP = ["dense", "dense_1", "dense_2", "outputs"]
 MADE = {
     "branched": ["left", "right", "joined", "after", "skip", "outputs"],
@@ -65,12 +61,7 @@ OPTIONS = {"cnn": "{}", "transformer": "{ depth = 1 }"}
 
 
 def built_in(name: str, **more: Any) -> Job:
-    options = [f"model.options={OPTIONS[name]}", *(PLAIN if name == "transformer" else ())]
-    return {"settings": [f"model.name={name}", *options, IMAGES], **more}
-
-
-def of_made(name: str) -> Job:
-    return {"model": name, "settings": () if name in WITH_ADAM else PLAIN}
+    return {"settings": [f"model.name={name}", f"model.options={OPTIONS[name]}", IMAGES], **more}
 
 
 def jobs() -> dict[str, Job]:
@@ -90,10 +81,10 @@ def jobs() -> dict[str, Job]:
         made[f"mlp {name}"] = {"settings": settings}
         made[f"mlp {name}, 3"] = {"layers": spread(MLP), "micro_batches": 3, "settings": settings}
     for name, paths in MADE.items():
-        plain = of_made(name)
-        made[name] = {**plain, **({"save": "branched.keras"} if name == "branched" else {})}
+        made[name] = {"model": name, **({"save": "branched.keras"} if name == "branched" else {})}
         parts = 3 if name in ("shared", "nested") else 1
-        made[f"{name}, {parts}"] = {**plain, "layers": spread(paths), "micro_batches": parts}
+        placed = {"layers": spread(paths), "micro_batches": parts}
+        made[f"{name}, {parts}"] = {"model": name, **placed}
     loaded = ['model.file="branched.keras"']
     made["loaded"] = {"settings": loaded}
     made["loaded, 3"] = {"settings": loaded, "layers": spread(MADE["branched"]), "micro_batches": 3}
@@ -129,7 +120,7 @@ def more() -> dict[str, Job]:
         "mlp sgd, 1": {"layers": spread(MLP), "settings": SGD},
     }
     for name in ("shared", "nested"):
-        made[f"{name}, 1"] = {**of_made(name), "layers": spread(MADE[name])}
+        made[f"{name}, 1"] = {"model": name, "layers": spread(MADE[name])}
     for name, parts, settings in (("splittable", 1, ()), ("splittable sgd", 3, SGD)):
         split = {"layers": SPLIT, "micro_batches": parts, "settings": settings}
         made[f"{name}, {parts}"] = {"model": "splittable", **split}
@@ -150,12 +141,12 @@ def resumed() -> dict[str, Job]:
 
 
 def recomputed() -> dict[str, Job]:
-    wide = [f"model.options={{ hidden = {[128] * 16} }}", "training.batch_size=4000", *PLAIN]
+    wide = [f"model.options={{ hidden = {[128] * 16} }}", "training.batch_size=4000"]
     wide.append("data.options={ shape = [12], samples = 5000, classes = 4 }")
     places = {"dense": "CPU:0", "dense_4": "CPU:1", "dense_8": "CPU:2", "dense_12": "CPU:3"}
     stages = {"layers": places, "steps": 1, "settings": wide}
     placed = {
-        name: {**of_made(name), "layers": spread(MADE[name]), "micro_batches": 3}
+        name: {"model": name, "layers": spread(MADE[name]), "micro_batches": 3}
         for name in ("dropping", "nested")
     }
     made: dict[str, Job] = {"dropping, 3": placed["dropping"]}
