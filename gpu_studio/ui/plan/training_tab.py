@@ -138,7 +138,7 @@ class RunForm(Form):
             "training.tf32",
             "TF32",
             "float32 products on cards since Ampere: faster, and each differs by about a "
-            "thousandth; off: the losses of a CPU",
+            "thousandth; off: a CPU's losses, but for rounding",
             Training().tf32,
         )
         self.add(products, Switch("TF32"))
