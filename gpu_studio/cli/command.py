@@ -74,7 +74,13 @@ def add_command(
 def add_group(commands: Commands, name: str, summary: str, epilog: str) -> Commands:
     """Add a command that needs one of its actions; the caller adds these to what is returned."""
     parser = add_command(commands, name, summary, epilog)
-    return parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+
+    def without_action(_chosen: argparse.Namespace) -> int:
+        note(f"{parser.format_help()}\ngpu-studio {name}: name one of these actions.")
+        return REFUSED
+
+    parser.set_defaults(handler=without_action)
+    return parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
 
 
 def add_runs_dir(parser: argparse.ArgumentParser, default: str | None = None) -> None:

@@ -26,7 +26,7 @@ from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about, kept_about
 from gpu_studio.runs.results import prediction
-from gpu_studio.runs.sources import consent_needed
+from gpu_studio.runs.sources import consent_needed, trained_on_import
 
 LARGEST_BYTES = 4 * 1024 * 1024
 """A hundred cards take some ten KiB."""
@@ -55,6 +55,8 @@ def sound_plan(chosen: argparse.Namespace, *, users: bool = False) -> GivenPlan:
     have_allowed(plan, allow=chosen.allow_code, may_ask=not chosen.json)
     if problems := problems_of(written, plan, machine):
         raise plans.PlanError(problems, str(chosen.plan))
+    for each in trained_on_import(plan):
+        note(f"{each.text} {each.why}")
     return GivenPlan(written, plan, machine)
 
 
@@ -194,9 +196,13 @@ def predicted(plan: AbsolutePlan, machine: plans.Machine) -> prediction.Predicti
     return prediction.Prediction()
 
 
-def odd_targets(written: plans.Plan, plan: AbsolutePlan) -> list[str]:
-    """What is odd about the targets, from cached answers: whole numbers that may be no ids."""
+def odd_things(written: plans.Plan, plan: AbsolutePlan) -> list[str]:
+    """What is odd about code and data: code that trains on import, whole numbers that are no ids.
+
+    What the data hold is known from cached answers only.
+    """
+    found = list(trained_on_import(plan))
     with suppress(ValueError):
         if (answer := kept_about(plan)) is not None:
-            return [f"{each.text} {each.why}" for each in values_as_ids(written, decoded(answer))]
-    return []
+            found += values_as_ids(written, decoded(answer))
+    return [f"{each.text} {each.why}" for each in found]

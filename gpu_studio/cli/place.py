@@ -325,7 +325,7 @@ def _say(found: Suggestion, devices: Sequence[PlannedDevice], measured: _Measure
     step = f"{figures.span(found.step.seconds)} a step" if in_seconds else "a step"
     again = ", activations recomputed" if found.recompute else ""
     say(
-        f"{step}, {found.micro_batches} micro-batches, bubble "
+        f"{step}, {figures.plural(found.micro_batches, 'micro-batch', 'micro-batches')}, bubble "
         f"{figures.share(found.step.bubble)}{again}"
     )
     for other in found.others:

@@ -65,7 +65,7 @@ def check(chosen: argparse.Namespace) -> int:
     from gpu_studio.cli.given_plan import (
         described_machine,
         every_problem,
-        odd_targets,
+        odd_things,
         predicted,
         this_machine,
     )
@@ -81,7 +81,7 @@ def check(chosen: argparse.Namespace) -> int:
     if problems:
         return _refuse(chosen, tuple(problems))
     waits = waits_now(needs_of(plan, machine, predicted(absolute, machine).bytes), machine)
-    odd = odd_targets(plan, absolute)
+    odd = odd_things(plan, absolute)
     if chosen.json:
         said = {"problems": [], "waits": waits, **({"cautions": odd} if odd else {})}
         say_json(_seen(plan, machine) | said)

@@ -131,12 +131,14 @@ class Reading:
 
     `open` says that there may be names that parsing cannot find: from `import *`, or made by
     `__getattr__`. `problem` says why the file is not valid Python, with the line; empty if it is.
+    `trains` is the line that trains as soon as the file is imported, 0 if none seems to.
     """
 
     defines: tuple[str, ...] = ()
     binds: tuple[str, ...] = ()
     open: bool = False
     problem: str = ""
+    trains: int = 0
 
     def lacks(self, function: str) -> str:
         """Why this file cannot provide `function`, and what it does define; empty if it may."""
@@ -174,7 +176,8 @@ def read_as_text(code: bytes) -> Reading:
             binds += [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             binds.append(node.id)
-    return Reading(tuple(defines), tuple(binds), "*" in binds or "__getattr__" in defines)
+    unseen = "*" in binds or "__getattr__" in defines
+    return Reading(tuple(defines), tuple(binds), unseen, trains=_trains_at(tree))
 
 
 def syntax_problem(error: SyntaxError) -> str:
@@ -188,14 +191,48 @@ def syntax_problem(error: SyntaxError) -> str:
     )
 
 
-def _at_top_level(tree: ast.Module) -> Iterator[ast.AST]:
-    """All statements that run with the file, also under `if` or `try`, but not in functions."""
+_OF_KERAS_FIT = {"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"}
+"""One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
+
+
+def _trains_at(tree: ast.Module) -> int:
+    """The line of a `fit` that runs when the file is imported, or of a call of what has one."""
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    training = {each.name for each in functions if any(map(_fits, ast.walk(each)))}
+    for node in _at_top_level(tree, as_program=False):
+        if isinstance(node, ast.Call):
+            calls = isinstance(node.func, ast.Name) and node.func.id in training
+            if calls or _fits(node):
+                return node.lineno
+    return 0
+
+
+def _fits(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "fit"
+        and any(each.arg in _OF_KERAS_FIT for each in node.keywords)
+    )
+
+
+def _at_top_level(tree: ast.Module, *, as_program: bool = True) -> Iterator[ast.AST]:
+    """All statements that run with the file, also under `if` or `try`, but not in functions.
+
+    With `as_program` also those that run only if the file is started, and not imported.
+    """
     todo: deque[ast.AST] = deque([tree])
     while todo:
         node = todo.popleft()
         yield node
-        if not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
+        if isinstance(node, ast.If) and not as_program and _asks_for_main(node.test):
+            todo.extend(node.orelse)
+        elif not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
             todo.extend(ast.iter_child_nodes(node))
+
+
+def _asks_for_main(test: ast.expr) -> bool:
+    return ast.unparse(test) in ("__name__ == '__main__'", "'__main__' == __name__")
 
 
 # A data folder may hold a million files: a hint is not worth reading them all.

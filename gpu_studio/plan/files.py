@@ -84,8 +84,20 @@ def _text_of(path: Path, source: str) -> str:
             source, f"not readable ({reason.lower()})", "check its name and permissions"
         )
     else:
-        return _decoded(content, source)
+        if path.suffix != ".py":
+            return _decoded(content, source)
+        problem = _python(path, source)
     raise PlanError([problem], source)
+
+
+def _python(path: Path, source: str) -> Problem:
+    """What a person is told who gives the model's program, where the plan is asked for."""
+    return Problem(
+        source,
+        "Python code, and no plan",
+        f"a plan is a file of its own that names functions in {printable(path.name)}, under "
+        "model.python and data.python; `gpu-studio guide own-code` shows how",
+    )
 
 
 def _bytes_of(path: Path) -> bytes:

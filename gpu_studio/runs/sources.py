@@ -23,6 +23,7 @@ from gpu_studio.contract.consent import Standing, allowances, read_code, standin
 from gpu_studio.contract.user_files import code_files, hint, modules_beside, read_as_text
 from gpu_studio.plan import (
     AbsolutePlan,
+    Caution,
     Data,
     Plan,
     Problem,
@@ -78,6 +79,23 @@ def file_problems(written: Plan, plan: AbsolutePlan) -> list[Problem]:
 def consent_needed(plan: AbsolutePlan) -> list[tuple[Path, Standing]]:
     """The readable Python files that `plan` runs and that are not allowed as they are."""
     return _without_consent(code_files(plan))
+
+
+def trained_on_import(plan: AbsolutePlan) -> Iterator[Caution]:
+    """A warning for each Python file of `plan` that trains as soon as it is imported."""
+    for path in code_files(plan):
+        try:
+            line = read_as_text(read_code(path)).trains
+        except (OSError, ValueError):
+            continue
+        if line:
+            yield Caution(
+                f"trains on import: {path}",
+                f"{path.name} trains by itself whenever it is imported, in line {line}.",
+                "It is imported at each start of a run, and to look at its model and data: it "
+                "would train there first, and write its files again. Put those lines below "
+                'if __name__ == "__main__": in the file.',
+            )
 
 
 def _without_consent(files: Sequence[Path]) -> list[tuple[Path, Standing]]:

@@ -71,7 +71,6 @@ def test_that_the_version_is_that_of_the_package(gpu_studio):
     "arguments",
     [
         "nonsense",
-        "runs",
         "runs show",
         "train --no-such",
         "runs stop x --patience -1",
@@ -84,6 +83,15 @@ def test_that_wrong_arguments_are_refused_with_2(gpu_studio, arguments):
     answer = gpu_studio(*arguments.split())
     assert answer.code == 2
     assert answer.err.startswith("usage: gpu-studio")
+
+
+@pytest.mark.parametrize("group", ["runs", "queue", "study", "lab", "code", "cluster", "desktop"])
+def test_that_a_command_without_its_action_lists_the_actions(gpu_studio, group):
+    answer = gpu_studio(group)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"usage: gpu-studio {group}")
+    assert "\nactions:\n" in answer.err
+    assert answer.err.endswith(f"gpu-studio {group}: name one of these actions.\n")
 
 
 def test_that_without_a_display_it_says_so_and_what_to_type(gpu_studio, headless, plan_file):

@@ -22,6 +22,21 @@ def test_that_a_plan_which_can_be_run_is_told_with_what_tensorflow_will_see(
     assert "there is no NVIDIA driver" in answer.out
 
 
+def test_that_code_which_trains_when_it_is_imported_is_warned_of(gpu_studio, tmp_path, machine):
+    plan_file = tmp_path / "own.plan.toml"
+    text = 'version = 1\n[model]\npython = "own.py:build"\n[data]\nname = "digits"\n'
+    plan_file.write_text(text)
+    (tmp_path / "own.py").write_text("def build(): ...\nbuild().fit(1, epochs=2)\n")
+    assert gpu_studio("code", "allow", tmp_path / "own.py").code == 0
+    answer = gpu_studio("check", plan_file)
+    assert answer.code == 0
+    assert answer.err.startswith(
+        "own.py trains by itself whenever it is imported, in line 2. It is imported at each start"
+    )
+    (told,) = gpu_studio("check", plan_file, "--json").document["cautions"]
+    assert told == answer.err.strip()
+
+
 def test_that_check_writes_one_json_document(gpu_studio, plan_file, machine):
     carved = "devices.carve=[{ device = 'CPU:0', slices_mib = [0, 0] }]"
     answer = gpu_studio(

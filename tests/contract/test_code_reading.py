@@ -85,3 +85,31 @@ def test_that_the_style_of_a_file_is_nobody_s_affair(recwarn: pytest.WarningsRec
 def test_that_nothing_that_a_file_may_hold_breaks_the_reading(code: bytes) -> None:
     found = read_as_text(code)
     assert found.problem.isprintable() or "\ufffd" in found.problem
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "model.fit(x, y, epochs=3)",
+        "history = build().fit(data, validation_data=held)",
+        "if True:\n    model.fit(x, y, epochs=3)",
+        "def main():\n    build().fit(x, epochs=3)\nmain()",
+        "if __name__ != '__main__':\n    model.fit(x, epochs=3)",
+    ],
+)
+def test_that_code_which_trains_when_it_is_imported_is_seen(code: str) -> None:
+    assert read_as_text(code.encode()).trains == code.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'if __name__ == "__main__":\n    model.fit(x, y, epochs=3)',
+        "def main():\n    build().fit(x, epochs=3)\nif '__main__' == __name__:\n    main()",
+        "def train(model):\n    model.fit(x, epochs=3)",
+        "scaler = Scaler().fit(x)",
+        "tokenizer.fit(texts, vocabulary=100)",
+    ],
+)
+def test_that_code_which_trains_only_as_a_program_is_left_alone(code: str) -> None:
+    assert read_as_text(code.encode()).trains == 0

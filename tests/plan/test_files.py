@@ -10,7 +10,7 @@ import pytest
 from plan_samples import NO_CARDS
 
 from gpu_studio.plan import Plan, PlanError, dumps, load, loads, save, starter
-from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.plan.files import LARGEST_BYTES, read_text
 
 STARTER = starter(NO_CARDS)
 
@@ -78,6 +78,18 @@ def test_that_a_missing_file_is_told(tmp_path):
         f"{tmp_path}/none.toml is missing: check the name, or write a plan "
         "there with the command `starter`."
     )
+
+
+def test_that_a_python_program_is_not_taken_for_a_plan_with_a_mistake(tmp_path):
+    (tmp_path / "train.py").write_text("import keras\n", encoding="utf-8")
+
+    assert refusal_of(tmp_path / "train.py") == (
+        f"{tmp_path}/train.py is Python code, and no plan: a plan is a file of its own that names "
+        "functions in train.py, under model.python and data.python; `gpu-studio guide own-code` "
+        "shows how."
+    )
+    with pytest.raises(PlanError, match="is Python code"):  # nor mended as a plan's text
+        read_text(tmp_path / "train.py")
 
 
 def test_that_a_folder_is_told(tmp_path):

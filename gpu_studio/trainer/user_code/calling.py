@@ -222,8 +222,8 @@ def _no_function(name: str, found: object, module: ModuleType) -> UserCodeError:
     file, _, function = name.rpartition(":")
     if found is not None:
         return UserCodeError(
-            f"{function} in {file} is no function.",
-            ["Name a function that returns what is trained."],
+            f"{function} in {file} is no function: it is of type {type(found).__name__}.",
+            [f"Name a function that returns it: def make(): return {function}."],
         )
     known = [
         each

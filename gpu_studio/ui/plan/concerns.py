@@ -23,7 +23,7 @@ from gpu_studio.plan import Caution, Problem, Remedy
 from gpu_studio.plan.cautions import cautions
 from gpu_studio.plan.remedies import mends_of
 from gpu_studio.plan.values import Unnamed
-from gpu_studio.runs.sources import ConsentProblem, code_of
+from gpu_studio.runs.sources import ConsentProblem, code_of, trained_on_import
 from gpu_studio.ui.kit import (
     GRID,
     GUIDE_PLACE,
@@ -115,6 +115,7 @@ def warnings(
         return ()
     plan, machine = view.plan, view.machine
     found = (
+        *trained_on_import(view.absolute),
         *_known(view, facts),
         *link_cautions(plan, machine, topology),
         *cautions(plan, machine, facts.model.measures if facts and facts.model else ()),

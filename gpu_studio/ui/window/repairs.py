@@ -48,7 +48,7 @@ class Repairs(QObject):
         try:
             text = read_text(path)
         except PlanError:
-            self._notice.say(str(error), "bad", about=FILE)
+            self._notice.say("\n".join(map(str, error.problems)), "bad", about=FILE)
             return
         more = (
             f" {plural(len(error.problems) - 1, 'more problem')} beside it."

@@ -98,7 +98,7 @@ def test_that_a_function_that_tells_nothing_of_what_it_takes_is_given_the_option
 
 def test_that_what_is_no_function_is_told(written: Written) -> None:
     path = written("build = 3\ndef build_model(): ...\n")
-    assert refused(path).message == "build in own.py is no function."
+    assert refused(path).message == "build in own.py is no function: it is of type int."
     missing = refused(path, "build_modl")
     assert missing.message == "own.py has no build_modl."
     assert missing.suggestions == ("Did you mean build_model?",)
