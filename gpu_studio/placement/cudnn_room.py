@@ -79,6 +79,11 @@ def is_real_card(device: PlannedDevice, machine: Machine) -> bool:
     return card is None or not (card.practice or card.name == CARD_NAME)
 
 
+def room_for_cudnn(device: PlannedDevice, machine: Machine) -> int:
+    """The bytes that are advised there besides the prediction, if layers run through cuDNN."""
+    return ROOM_MIB * MIB if is_real_card(device, machine) else 0
+
+
 def _noted(memory: PredictedMemory) -> PredictedMemory:
     return replace(
         memory,

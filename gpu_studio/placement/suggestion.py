@@ -5,10 +5,11 @@ It is compared with a step without placing layers: the whole model on one device
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gpu_studio.placement.blocks import replica_bytes
+from gpu_studio.placement.cudnn_room import through_cudnn
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.schedule import StepTimeline, common_share, timeline
 from gpu_studio.placement.search import FoundPlacement, Lack, Objective, placements
@@ -85,7 +86,10 @@ def suggest(
     # On shared cores, micro-batches of one device run at once just as those of several do:
     # spreading layers gains nothing, and the goal is the least work.
     overlap = share is None and (at_once is None or at_once > 1)
-    found = placements(work, devices, objective, counts, overlap=overlap, recompute=recompute)
+    for some in _with_room(model, devices):
+        found = placements(work, some, objective, counts, overlap=overlap, recompute=recompute)
+        if not isinstance(found, tuple):
+            break
     if isinstance(found, tuple):
         if recompute:
             return NothingFits(found)
@@ -93,13 +97,24 @@ def suggest(
             model, devices, batch, times, objective, micro_batches, workers, recompute=True
         )
         return NothingFits(found, again if isinstance(again, Suggestion) else None)
-    timed = recomputing(work) if recompute else work
-    step, best = _fastest(timed, devices, found, at_once)
+    step, best = _fastest(recomputing(work) if recompute else work, devices, found, at_once)
     layers = {name: devices[on].name for name, on in zip(work.names, best.devices, strict=True)}
-    gradients = sum(layer.trainable_bytes for layer in model.graph.layers) if model.graph else 0
-    return Suggestion(
-        layers, best.micro_batches, step, _others(work, devices, gradients, at_once), recompute
-    )
+    return Suggestion(layers, best.micro_batches, step, _others(work, devices, at_once), recompute)
+
+
+def _with_room(model: ModelFacts, devices: Sequence[Device]) -> Iterator[Sequence[Device]]:
+    """The devices less the room for cuDNN, if layers are computed through it, and as they are.
+
+    All leave that room, for where those layers will be is not known yet. A placement that does not
+    is taken only if none on such devices fits.
+    """
+    layers = model.graph.layers if model.graph else ()
+    if any(map(through_cudnn, layers)) and any(each.room for each in devices):
+        yield [
+            each if each.limit is None else replace(each, limit=max(1.0, each.limit - each.room))
+            for each in devices
+        ]
+    yield devices
 
 
 def _fastest(
@@ -125,9 +140,7 @@ def candidates(batch: int) -> tuple[int, ...]:
     )
 
 
-def _others(
-    work: Work, devices: Sequence[Device], gradients: float, workers: int | None
-) -> tuple[Alternative, ...]:
+def _others(work: Work, devices: Sequence[Device], workers: int | None) -> tuple[Alternative, ...]:
     """One device, and mirrored over all, if they fit."""
     held, each = replica_bytes(work), replica_bytes(work, len(devices))
     others = [
@@ -136,7 +149,7 @@ def _others(
         if _fits_on(device, held)
     ]
     if len(devices) > 1 and all(_fits_on(device, each) for device in devices):
-        seconds = mirrored_seconds(work, devices, gradients, workers)
+        seconds = mirrored_seconds(work, devices, float(work.gradient_bytes.sum()), workers)
         others.append(Alternative(MIRRORED.name, tuple(device.name for device in devices), seconds))
     return tuple(sorted(others, key=lambda other: other.seconds))
 

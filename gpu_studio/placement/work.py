@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_studio.placement.cudnn_room import room_for_cudnn
 from gpu_studio.placement.plan_facts import GraphLayer, MetOutputs, ModelFacts, ModelGraph
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan import MIB, Machine, Plan, PlannedDevice, default_devices, logical_devices
@@ -29,11 +30,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A logical device: its memory limit in bytes (None: no limit), and the bytes/s to it."""
+    """A logical device: its memory limit in bytes (None: no limit), and the bytes/s to it.
+
+    Of the limit, `room` is better left to cuDNN if layers here are computed through it.
+    """
 
     name: str
     limit: float | None = None
     bandwidth: float = 8e9
+    room: float = 0.0
 
 
 def is_copied_to(device: str) -> bool:
@@ -296,7 +301,12 @@ def places(
     """
     limits = limits_bytes(devices, machine)
     return [
-        Device(each.name, limits[each.name], bandwidths.get(each.physical, math.inf))
+        Device(
+            each.name,
+            limits[each.name],
+            bandwidths.get(each.physical, math.inf),
+            room_for_cudnn(each, machine),
+        )
         for each in devices
     ]
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 
+from gpu_studio.placement.device_memory import ROOM_MIB
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.search import Lack
 from gpu_studio.placement.step_memory import UNREHEARSED
@@ -102,6 +105,45 @@ def test_that_what_has_no_room_is_lacking_and_what_has_room_nowhere_whole_is_no_
     assert suggest(MODEL, tiny, 1, flops(tiny), "fastest") == NothingFits(
         (Lack("GPU:0", whole - 3000.0),)
     )
+
+
+def used(kind: str, room: float) -> set[str]:
+    """The devices that the fewest transfers take, if the first layer is of this class.
+
+    Each has room for the whole model, in one piece and recomputed or not.
+    """
+    one, *others = CHAIN.layers
+    graph = replace(CHAIN, layers=(replace(one, kind=kind), *others))
+    devices = [Device(each.name, 18_000.0, room=room) for each in TWO]
+    found = suggest(replace(MODEL, graph=graph), devices, 1, flops(devices), "fewest_transfers", 1)
+    assert isinstance(found, Suggestion)
+    assert not found.recompute
+    return set(found.layers.values())
+
+
+def test_that_room_is_left_for_cudnn_where_layers_are_computed_through_it() -> None:
+    assert len(used("Conv2D", 0.0)) == 1
+    assert len(used("Conv2D", 9_000.0)) == 2
+    assert len(used("Dense", 9_000.0)) == 1
+
+
+@pytest.mark.parametrize("room", [15_000.0, 18_000.0, 20_000.0])
+def test_that_a_model_is_placed_where_no_placement_leaves_that_room(room: float) -> None:
+    assert len(used("Conv2D", room)) == 1
+
+
+def test_that_a_real_card_is_to_leave_room_for_cudnn_and_a_cpu_and_a_practice_card_are_not() -> (
+    None
+):
+    plan = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),)))
+    cards = chosen_devices(plan, TWO_CARDS)
+    assert {each.room for each in places(cards, TWO_CARDS, {})} == {ROOM_MIB * MIB}
+    practised = replace(
+        TWO_CARDS, cards=tuple(replace(each, practice=True) for each in TWO_CARDS.cards)
+    )
+    assert {each.room for each in places(cards, practised, {})} == {0}
+    cpus = chosen_devices(Plan(), WITHOUT_CARDS)
+    assert {each.room for each in places(cpus, WITHOUT_CARDS, {})} == {0}
 
 
 def test_that_micro_batches_have_a_sample_each() -> None:
