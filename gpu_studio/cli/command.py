@@ -212,21 +212,33 @@ def escaped(text: str) -> str:
 
 
 def say(text: str = "") -> None:
-    """Write a line of result to stdout, at once: it may be a pipe that somebody follows."""
+    """Write a line of result to stdout, at once: it may be a pipe that somebody follows.
+
+    It is for people, and is cut where a stranger's text makes it endless.
+    """
+    from gpu_studio.common.cut_texts import cut_lines
+
+    say_whole(cut_lines(text))
+
+
+def say_whole(text: str) -> None:
+    """As `say`, however long the text is: a script, a table for programs, a log."""
     sys.stdout.write(escaped(text) + "\n")
     sys.stdout.flush()
 
 
 def note(text: str) -> None:
     """Write a line that is not a result (a refusal, a hint) to stderr. Failures are ignored."""
+    from gpu_studio.common.cut_texts import first_lines
+
     with suppress(OSError):
-        sys.stderr.write(escaped(text) + "\n")
+        sys.stderr.write(escaped(first_lines(text)) + "\n")
         sys.stderr.flush()
 
 
 def say_json(document: Any, *, indent: int | None = 2) -> None:
     """Write one JSON document to stdout; `indent` None puts it on one line."""
-    say(json_text(document, indent=indent))
+    say_whole(json_text(document, indent=indent))
 
 
 def json_text(document: Any, *, indent: int | None = 2) -> str:
@@ -242,10 +254,13 @@ def json_text(document: Any, *, indent: int | None = 2) -> str:
 
 def say_table(rows: Sequence[Sequence[str]]) -> None:
     """Write rows of words in columns, the headings first."""
-    shown = [[escaped(text) for text in row] for row in rows]
+    from gpu_studio.common.cut_texts import LONGEST_CELL, cut
+
+    shown = [[escaped(cut(text, LONGEST_CELL)) for text in row] for row in rows]
     widths = [max(len(row[column]) for row in shown) for column in range(len(shown[0]))]
     for row in shown:
-        say("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        say_whole("  ".join(cells).rstrip())
 
 
 def console(width: int | None = None) -> Console:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from gpu_studio.cli.command import OK, Commands, add_command, runs_folder, say
+from gpu_studio.cli.command import OK, Commands, add_command, runs_folder, say_whole
 from gpu_studio.cli.manual import manual
 
 Words: TypeAlias = Mapping[str, str]
@@ -86,7 +86,7 @@ def manuals(parser: argparse.ArgumentParser, date: str) -> dict[Path, bytes]:
 
 
 def _write(chosen: argparse.Namespace) -> int:
-    say(script(chosen.shell).rstrip("\n"))
+    say_whole(script(chosen.shell).rstrip("\n"))
     return OK
 
 

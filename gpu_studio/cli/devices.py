@@ -28,6 +28,7 @@ from gpu_studio.cli.command import (
     runs_folder,
     say,
     say_json,
+    say_whole,
 )
 from gpu_studio.cli.machine_choice import add_machine_choice
 
@@ -157,7 +158,7 @@ def _show(picture: MachinePicture, chosen: argparse.Namespace) -> None:
         say_json(document(picture))
     elif chosen.csv:
         for line in csv_lines(picture):
-            say(line)
+            say_whole(line)
     else:
         # A table in a file need not be as narrow as no terminal at all is taken to be.
         out = console(None if sys.stdout.isatty() else WIDE)

@@ -17,7 +17,7 @@ from gpu_studio.cli.command import (
     add_set,
     note,
     refuse_to_replace,
-    say,
+    say_whole,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def export(chosen: argparse.Namespace) -> int:
     if kind != SCRIPT_KIND:
         _export_job(kind, target, written, script, chosen)
     elif target is None:
-        say(script.rstrip("\n"))
+        say_whole(script.rstrip("\n"))
         _tell_what_else_it_reads(files_beside(written), chosen.plan)
     else:
         _write_script(target, script, files_beside(written), chosen)
@@ -140,7 +140,7 @@ def _export_job(
     except ExportError as error:
         raise RefusedError(str(error)) from error
     if target is None:
-        say(text.rstrip("\n"))
+        say_whole(text.rstrip("\n"))
         if starts_script(kind):
             note(f"It starts {SCRIPT}: gpu-studio export {chosen.plan} --to {SCRIPT}")
         return

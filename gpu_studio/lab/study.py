@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from gpu_studio.common.cut_texts import cut_apart
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.paths import is_missing
 from gpu_studio.common.toml_text import toml_tables
@@ -47,6 +48,9 @@ HELD: Final[Mapping[str, str]] = {"global batch": "global", "batch per replica":
 """What a study can hold fixed over its points, and the plan's `training.batch_scope` for it."""
 MOST_RUNS: Final = 10_000
 LARGEST_SEED: Final = 2**31 - 1
+_LONGEST_NAME: Final = 200
+_LONGEST_WORD: Final = 120
+_SHORTER: Final = f"write it in {_LONGEST_NAME} letters at most"
 _LARGEST: Final = 1e300
 """A number beyond it has no place on an axis; `nan` has none either."""
 SEED: Final = "training.seed"
@@ -181,6 +185,8 @@ def _read(tables: Mapping[str, Any], found: list[Problem]) -> Study:
     for key, value, such in (("name", name, "a name"), ("plan", plan, "the path of the plan")):
         if not value and isinstance(tables.get(key, ""), str):
             found.append(Problem(key, "missing", f"write {such} in quotes"))
+    if len(name) > _LONGEST_NAME:
+        found.append(Problem("name", shown(name), _SHORTER))
     choices = {"template": TEMPLATES, "search": ("grid", "random"), "hold": ("", *HELD)}
     first = {"template": "sweep", "search": "grid", "hold": ""}
     words = {key: _text(tables, key, first[key], found) for key in choices}
@@ -262,6 +268,9 @@ def _axis(path: str, table: Any, found: list[Problem]) -> StudyAxis | None:
         found.append(Problem(path, there or "empty", advice))
         return None
     name, given = table[key], table["values" if key == "field" else "choices"]
+    if isinstance(name, str) and len(name) > _LONGEST_NAME:
+        found.append(Problem(f"{path}.{key}", shown(name), _SHORTER))
+        return None
     if not isinstance(name, str) or not name or not isinstance(given, list) or not given:
         advice = "give it a name in quotes, and a list with at least one value"
         found.append(Problem(path, shown(table), advice))
@@ -299,7 +308,9 @@ def called(field: str) -> str:
 
 
 def _word(value: Any) -> str:
-    return printable(value) if isinstance(value, str) else shown(value)
+    """A value in a label, by which points are told apart: what is cut stays different."""
+    text = printable(value) if isinstance(value, str) else shown(value, sys.maxsize)
+    return cut_apart(text, _LONGEST_WORD)
 
 
 def _flat(tables: Mapping[str, Any], path: str = "") -> dict[str, Any]:
@@ -348,13 +359,13 @@ def points_of(study: Study, plan: Plan) -> tuple[Point, ...]:
     of the plan's own reader, with the point it is about. Whether the plans make sense on a machine
     is for their rules.
     """
-    found: list[Problem] = []
+    found: dict[Problem, None] = {}
     points: dict[str, Point] = {}
     for choices in _combinations(study):
         try:
             point = _point(study, plan, choices)
         except PlanError as error:
-            found += [each for each in error.problems if each not in found]
+            found |= dict.fromkeys(error.problems)
         else:
             points.setdefault(point.key, point)
     if found:

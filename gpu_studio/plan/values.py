@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Literal
 
+from gpu_studio.common.cut_texts import LONGEST_LINE, MOST_MISTAKES, cut
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.keras_objects import can_judge
 
@@ -259,12 +260,16 @@ FEW = 8
 class Problem:
     """One mistake: `field`, such as `training.batch_size`; `received`, its value.
 
-    `advice`, what to do.
+    `advice`, what to do. A text of the file may stand in both: they are cut.
     """
 
     field: str
     received: str
     advice: str
+
+    def __post_init__(self) -> None:
+        for name in ("received", "advice"):
+            object.__setattr__(self, name, cut(getattr(self, name), LONGEST_LINE))
 
     def __str__(self) -> str:
         end = "" if self.advice.endswith(("?", ".")) else "."
@@ -277,10 +282,7 @@ class Unnamed(Problem):
 
 
 class PlanError(Exception):
-    """A plan that cannot be used, with every problem found.
-
-    `source` says where the plan came from.
-    """
+    """A plan that cannot be used, with every problem found; `source` says where it came from."""
 
     def __init__(self, problems: Iterable[Problem], source: str = "plan") -> None:
         self.problems = tuple(problems)
@@ -293,13 +295,14 @@ class PlanError(Exception):
             f"{self.source} cannot be used; {count} "
             f"{'thing needs' if count == 1 else 'things need'} mending:"
         )
-        return "\n".join([heading, *(f"  {problem}" for problem in self.problems)])
+        told = [f"  {problem}" for problem in self.problems[:MOST_MISTAKES]]
+        more = [f"  and {count - MOST_MISTAKES} more"] if count > MOST_MISTAKES else []
+        return "\n".join([heading, *told, *more])
 
 
 def shown(value: Any, longest: int = LONGEST_SHOWN) -> str:
     """A value as written in a plan, shortened to a readable length."""
-    text = _as_text(value)
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return cut(_as_text(value), longest)
 
 
 def _as_text(value: Any) -> str:
@@ -316,9 +319,8 @@ def _as_text(value: Any) -> str:
         return "[" + ", ".join(_as_text(each) for each in value[:LONGEST_SHOWN]) + "]"
     if isinstance(value, Mapping):
         pairs = list(value.items())[:LONGEST_SHOWN]
-        return (
-            "{ " + ", ".join(f"{printable(key)} = {_as_text(each)}" for key, each in pairs) + " }"
-        )
+        inner = ", ".join(f"{printable(key)} = {_as_text(each)}" for key, each in pairs)
+        return f"{{ {inner} }}"
     return str(value)
 
 
@@ -431,10 +433,7 @@ class Caution:
 
 
 def changing(label: str, part: str, **values: Any) -> Remedy:
-    """The remedy that sets fields of a part, such as `training.checkpoint`.
-
-    "" is the plan itself.
-    """
+    """The remedy that sets fields of a part, such as `training.checkpoint`; "" is the plan."""
     path = part.split(".") if part else []
 
     def make(plan: Plan) -> Plan:

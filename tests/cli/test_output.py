@@ -145,3 +145,16 @@ def test_that_the_end_of_a_run_tells_the_time_that_the_list_of_runs_tells(
     history = History()
     history.apply_all([end])
     assert next(iter(ending_of(history, Explanation("")))) == f"finished after {said}"
+
+
+def test_that_no_text_of_a_strangers_fills_the_terminal_and_what_programs_read_stays_whole(capsys):
+    long = "x" * 100_000
+    command.say(long)
+    command.say_table([("NAME", "N"), (long, "1")])
+    command.note("\n".join([long] * 1_000))
+    said = capsys.readouterr()
+    assert len(said.out) < 3_000
+    assert len(said.err) < 500_000
+    command.say_whole(long)
+    command.say_json([long])
+    assert capsys.readouterr().out.count("x") == 200_000

@@ -190,3 +190,22 @@ def test_that_a_plan_with_one_device_cannot_be_scaled():
 def test_that_a_key_of_very_many_words_in_a_study_is_refused_before_it_takes_all_memory():
     with pytest.raises(PlanError, match="nested too deeply"):
         loads_study(".".join(["set"] * 100_000) + " = 1\n")
+
+
+def test_that_a_long_value_is_short_in_a_label_and_points_still_differ():
+    texts = [f'"{"x" * 100_000}{end}:build"' for end in "ab"]
+    lists = [f"[{', '.join(['1000000'] * 50)}, {last}]" for last in (1, 2)]
+    for field, values in (("model.python", texts), ("model.options.hidden", lists)):
+        text = SWEEP.replace("training.learning_rate", field).replace(
+            "0.1, 0.01", ", ".join(values)
+        )
+        labels = [choice.label for choice in loads_study(text).axes[0].choices]
+        assert len(set(labels)) == 2
+        assert max(map(len, labels)) < 150
+
+
+@pytest.mark.parametrize("name", ['"rates"', '"size"'])
+def test_that_an_endless_name_is_refused(name):
+    with pytest.raises(PlanError, match="write it in 200 letters at most") as refused:
+        loads_study(SWEEP.replace(name, f'"{"x" * 100_000}"'))
+    assert len(str(refused.value)) < 500

@@ -29,6 +29,7 @@ from gpu_studio.cli.command import (
     refuse_to_replace,
     say,
     say_json,
+    say_whole,
 )
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def export_run(chosen: argparse.Namespace) -> int:
     name = f"{run.id}-{chosen.what}.csv" if chosen.what else f"{run.id}.{chosen.format}"
     if chosen.output is None:
         for line in lines:
-            say(line)
+            say_whole(line)
     else:
         _write_all({_inside(chosen.output, name): lines}, chosen.force)
     return OK

@@ -15,8 +15,8 @@ from gpu_studio.cli.command import (
     named_run,
     note,
     runs_folder,
-    say,
     say_json,
+    say_whole,
 )
 
 _LAST_BYTES: Final = 64 * 1024 * 1024
@@ -85,10 +85,10 @@ def log(chosen: argparse.Namespace) -> int:
     run = named_run(chosen, elsewhere=True)
     if chosen.tail is not None:
         for last in last_lines(run.log_file, _LAST_BYTES)[-chosen.tail :] if chosen.tail else ():
-            say(last.decode("utf-8", "replace"))
+            say_whole(last.decode("utf-8", "replace"))
         return OK
     # A line at a time: user code may have printed more than there is memory for.
     with io.TextIOWrapper(opened(run.log_file), encoding="utf-8", errors="replace") as text:
         while line := text.readline(_LAST_BYTES):
-            say(line.rstrip("\n"))
+            say_whole(line.rstrip("\n"))
     return OK

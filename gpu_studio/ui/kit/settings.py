@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from PySide6.QtCore import QByteArray, QSettings
 
 from gpu_studio.common.choices import RUNS_FOLDER, THOUSANDS, Choices, settings_path
+from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract import make_private_directory
 
 __all__ = ["Setting", "Settings", "settings_path"]
@@ -130,7 +133,7 @@ class Settings:
             make_private_directory(path.parent)
             # Qt would make it for all to read; once it is there, Qt keeps whose it is.
             path.touch(mode=0o600)
-        self._store = QSettings(str(path), QSettings.Format.IniFormat)
+        self._store = QSettings(str(_harmless(path)), QSettings.Format.IniFormat)
         self.choices = Choices(path.parent)
         self.folder = path.parent
         """Where else can be kept what the window remembers."""
@@ -177,3 +180,37 @@ def _plain(value: Any, default: Any) -> Any:
         several = [value] if isinstance(value, str) and value else value
         return tuple(str(each) for each in several) if isinstance(several, list) else None
     return value
+
+
+_MOST = 4 << 20
+_PUT_ASIDE = ".refused"
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]*)|([0-7]+)|.)", re.DOTALL)
+_OBJECTS = re.compile(rb"@(?:Variant|DateTime)\(")
+"""Values that Qt makes objects of. PySide unpickles some, and a pickle runs what it says."""
+
+
+def _harmless(path: Path) -> Path:
+    """The path of the file, which gets another name if Qt would wait for it, or run what it holds.
+
+    What the window remembers is then as at the first start. No value of ours is such an object.
+    """
+    try:
+        if not _OBJECTS.search(_as_qt_reads(read_regular(path, _MOST, follow=True))):
+            return path
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # what cannot be opened, Qt does not open either
+            return path
+    with suppress(OSError):
+        path.replace(path.with_name(path.name + _PUT_ASIDE))
+        return path
+    return path / path.name  # where nothing is, and nothing can be written
+
+
+def _as_qt_reads(text: bytes) -> bytes:
+    """The text of an INI file without its quotes, and with what its escapes stand for."""
+    return _ESCAPE.sub(_meant, text).replace(b'"', b"")
+
+
+def _meant(found: re.Match[bytes]) -> bytes:
+    digits, base = (found[1], 16) if found[1] else (found[2], 8)
+    return chr(int(digits, base) & 0xFFFF).encode("utf-8", "surrogatepass") if digits else b""

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PySide6.QtCore import QSettings
 
 from gpu_studio.ui.kit.settings import (
     GEOMETRY,
     LAST_DRAFT,
     LAST_PLAN,
+    PAGE,
     RECENT_PLANS,
     THEME,
     Settings,
@@ -90,3 +95,55 @@ def test_that_settings_that_cannot_be_written_are_kept_while_the_window_lives(
     settings = Settings(tmp_path / "file" / "window.ini")
     settings.set(THEME, "dark")
     assert settings.get(THEME) == "dark"
+
+
+class _Touch:
+    """What touches a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.path,)
+
+
+def _hidden(text: bytes, how: str) -> bytes:
+    forms = {
+        "plain": b"@Variant(",
+        "escaped": b"@\\x56\\x61\\x72\\x69\\x61\\x6e\\x74(",
+        "octal": b"\\100Variant(",
+        "wide": b"\\x10040V\\x10061riant(",
+        "quoted": b'@V"arian"t(',
+        "skipped": b"@V\\qariant(",
+    }
+    return text.replace(b"@Variant(", forms[how])
+
+
+@pytest.mark.parametrize("how", ["plain", "escaped", "octal", "wide", "quoted", "skipped"])
+def test_that_nothing_in_the_file_is_unpickled(tmp_path: Path, how: str) -> None:
+    path, ran = tmp_path / "window.ini", tmp_path / "ran"
+    store = QSettings(str(path), QSettings.Format.IniFormat)
+    store.setValue(PAGE.key, _Touch(ran))
+    store.sync()
+    path.write_bytes(_hidden(path.read_bytes(), how))
+    settings = Settings(path)
+    assert settings.get(PAGE) == ""
+    assert not ran.exists()
+    settings.set(PAGE, "runs")
+    assert Settings(path).get(PAGE) == "runs"
+    assert path.with_name("window.ini.refused").exists()
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_that_what_is_no_file_is_not_waited_for(
+    tmp_path: Path, put: Callable[[Path], object]
+) -> None:
+    put(tmp_path / "window.ini")
+    Settings(tmp_path / "window.ini").set(PAGE, "runs")
+    assert Settings(tmp_path / "window.ini").get(PAGE) == "runs"
+
+
+def test_that_an_at_sign_and_what_looks_like_an_object_are_remembered(tmp_path: Path) -> None:
+    plans = ("/home/a@b/x.toml", "@x", "@Invalid()")
+    Settings(tmp_path / "window.ini").set(RECENT_PLANS, plans)
+    assert Settings(tmp_path / "window.ini").get(RECENT_PLANS) == plans

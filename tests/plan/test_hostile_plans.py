@@ -1,0 +1,31 @@
+"""A hostile value in any field of a plan is answered in words that a person can read."""
+
+from __future__ import annotations
+
+from hostile_plans import VALUES, fields, hostile_plans
+
+from gpu_studio.plan import Machine, PlanError, dumps, loads, validate
+
+MACHINE = Machine(cpu_cores=4, memory_mib=8192)
+EVERY = 23
+"""Prime to the number of values: each value meets some fields, and each field some values."""
+LONGEST = 20_000
+
+
+def test_that_every_key_of_a_plan_is_among_the_fields_and_no_value_is_given_twice():
+    assert {"training.epochs", "devices.carve.slices_mib", "cluster.slurm.flags"} <= set(fields())
+    assert len(fields()) > 90
+    assert len(VALUES) % EVERY
+
+
+def test_that_a_hostile_value_in_a_field_is_refused_briefly_or_can_be_written_again():
+    for field, what, text in hostile_plans(every=EVERY):
+        try:
+            plan = loads(text)
+        except PlanError as error:
+            said = str(error)
+        else:
+            said = str(PlanError(validate(plan, MACHINE)))
+            assert loads(dumps(plan)) == plan, (field, what)
+        assert len(said) < LONGEST, (field, what)
+        assert said.replace("\n", "").isprintable(), (field, what)
