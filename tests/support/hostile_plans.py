@@ -65,7 +65,7 @@ BASE: Mapping[str, Any] = {
     "version": 1,
     "name": "hostile",
     "devices": {"carve": [{"device": "CPU:0", "slices_mib": [0, 0]}]},
-    "model": {"name": "mlp", "options": {"units": [4]}},
+    "model": {"name": "mlp", "options": {"hidden": [4]}},
     "data": {"name": "digits", "options": {"samples": 64}},
     "training": {
         "epochs": 1,
@@ -85,7 +85,7 @@ def fields() -> list[str]:
     named = [each.replace("NAME", "out") for each in TABLES if each]
     keys = [key.path.replace("NAME", "out") for key in all_keys()]
     inner = (
-        "model.options.units",
+        "model.options.hidden",
         "data.options.samples",
         "distribution.placed.layers.dense",
         "training.options.momentum",

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import msgspec
 
+from gpu_studio.common.cut_texts import cut
 from gpu_studio.contract import make_private_directory, read_json, write_private
+from gpu_studio.contract.numbers import Moment
 from gpu_studio.plan import Plan
 
 SUFFIX = ".draft.json"
+_LONGEST_TITLE = 80
 _LARGEST = 12 * 1024 * 1024
 """Bytes: more than twice what a plan may have, which is there as it was and as it is."""
 
@@ -33,15 +36,15 @@ class Draft(msgspec.Struct, frozen=True):
     name: str
     text: str
     base: str
-    time: float
+    time: Moment
     mending: bool = False
     half_typed: str | None = None
 
     @property
     def title(self) -> str:
-        """The plan's name or, if it has none, its file's."""
+        """The plan's name or, if it has none, its file's; short enough for a menu."""
         nameless = self.mending or self.name == Plan().name
-        return Path(self.path).name if self.path and nameless else self.name
+        return cut(Path(self.path).name if self.path and nameless else self.name, _LONGEST_TITLE)
 
 
 _decoder = msgspec.json.Decoder(Draft)

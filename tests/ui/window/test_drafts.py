@@ -14,6 +14,7 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from patience import PATIENCE_S
 from PySide6.QtGui import QAction, QTextCursor
 from PySide6.QtWidgets import QMenu
@@ -129,6 +130,17 @@ def test_that_drafts_are_their_owners_and_what_is_none_is_not_listed(tmp_path: P
         file.with_name(f"{name}.draft.json").write_text(content)
     os.mkfifo(file.with_name("pipe.draft.json"))
     assert [draft.name for draft in drafts.all()] == ["a"]
+
+
+@pytest.mark.parametrize("time", [1e308, -1e308, -1.0])
+def test_that_a_draft_of_no_time_of_day_is_not_listed(tmp_path: Path, time: float) -> None:
+    drafts = Drafts(tmp_path / "drafts")
+    drafts.write(replace(made(new_id(), None, "a", "text", "base"), time=time))
+    assert drafts.all() == []
+
+
+def test_that_the_title_of_a_draft_fits_a_menu() -> None:
+    assert len(made(new_id(), None, "x" * 100_000, "text", "base").title) == 80
 
 
 def test_that_an_edit_is_written_down_while_the_window_is_open(
