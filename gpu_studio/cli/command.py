@@ -65,7 +65,7 @@ def add_command(
     parser = make(
         commands.add_parser, name, summary[0].upper() + summary[1:] + ".", epilog, help=summary
     )
-    parser.set_defaults(handler=handler, **defaults)
+    parser.set_defaults(handler=handler, given=parser, **defaults)
     # Without a default of its own, it does not undo a --runs-dir before the command.
     add_runs_dir(parser, argparse.SUPPRESS)
     return parser

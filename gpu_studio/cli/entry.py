@@ -188,7 +188,9 @@ def _dispatch(arguments: list[str]) -> int:
     opened = _plan_to_open(arguments, names)
     if opened is not None:
         return _show_window_on(cards, opened)
-    chosen = parser.parse_args(arguments)
+    chosen, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        chosen.given.error(f"unrecognized arguments: {' '.join(unknown)}")
     if chosen.handler is None:
         return _show_window_on(cards, chosen)
     _write_numbers_as_chosen()
@@ -210,7 +212,7 @@ def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
     """Make the parser of all commands, and return it with their names."""
     parser = make(argparse.ArgumentParser, "gpu-studio", _OVERVIEW, _EXAMPLES)
     # The parser itself is for a command that writes of all commands.
-    parser.set_defaults(handler=None, trains=False, plan=None, parser=parser)
+    parser.set_defaults(handler=None, trains=False, plan=None, parser=parser, given=parser)
     _add_window_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for register in _registers():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -190,7 +190,8 @@ class Reader:
         known = list(_hints(cls))
         for key in table:
             if key not in known:
-                self.problems.append(unknown_key(path_to(path, key), key, path, known))
+                found = unknown_key(path_to(path, key), key, path, known)
+                self.problems.append(found if path else _within(key, found))
 
     def _wrong(self, path: str, value: Any, advice: str) -> Any:
         self.problems.append(Problem(path, with_kind(value), advice))
@@ -302,6 +303,13 @@ class Reader:
                 path, value, "give a number, a text, true or false, a list or a table"
             )
         return simple(path, value)
+
+
+def _within(key: str, unknown: Problem) -> Problem:
+    """The same problem of a key at the top that one or more parts of a plan have."""
+    parts = ((part, _hints(Plan)[part]) for part in SECTIONS)
+    found = [f"{part}.{key}" for part, cls in parts if key in _hints(cls)]
+    return replace(unknown, advice=f"did you mean {' or '.join(found)}?") if found else unknown
 
 
 def unknown_key(field: str, key: str, path: str, known: list[str]) -> Problem:

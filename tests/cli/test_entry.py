@@ -85,6 +85,16 @@ def test_that_wrong_arguments_are_refused_with_2(gpu_studio, arguments):
     assert answer.err.startswith("usage: gpu-studio")
 
 
+def test_that_an_unknown_option_is_refused_with_the_usage_of_the_command_it_was_given_to(
+    gpu_studio,
+):
+    answer = gpu_studio("runs", "list", "--state", "running")
+    assert answer.code == 2
+    assert answer.err.startswith("usage: gpu-studio runs list")
+    assert answer.err.endswith("unrecognized arguments: --state running\n")
+    assert gpu_studio("--state").err.startswith("usage: gpu-studio [-h]")
+
+
 @pytest.mark.parametrize("group", ["runs", "queue", "study", "lab", "code", "cluster", "desktop"])
 def test_that_a_command_without_its_action_lists_the_actions(gpu_studio, group):
     answer = gpu_studio(group)

@@ -66,6 +66,8 @@ def test_that_a_whole_number_does_where_a_number_is_wanted():
     ("text", "said"),
     [
         ('nme = "x"', "nme is not a key of a plan: did you mean name?"),
+        ("epochs = 3", "epochs is not a key of a plan: did you mean training.epochs?"),
+        ("file = 'x'", "file is not a key of a plan: did you mean model.file or data.file?"),
         ("[trainin]", "trainin is not a key of a plan: did you mean training?"),
         (
             "[training]\nbatchsize = 1",

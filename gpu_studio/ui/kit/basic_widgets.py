@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -331,6 +331,18 @@ GUIDE_PLACE: Final = "guide_place"
 def holds_focus(widget: QWidget) -> bool:
     """Return whether keys go to `widget`, or will once its window is active again."""
     return widget.window().focusWidget() is widget
+
+
+def bring_into_view(widget: QWidget, *, if_out: bool = False) -> None:
+    """Scroll whatever it lies in so far that it is seen; with `if_out` only if nothing of it is."""
+    around = widget.parentWidget()
+    while around is not None:
+        if isinstance(around, QScrollArea):
+            view = around.viewport()
+            place = QRect(widget.mapTo(view, QPoint()), widget.size())
+            if not (if_out and view.rect().intersects(place)):
+                around.ensureWidgetVisible(widget)
+        around = None if around.isWindow() else around.parentWidget()
 
 
 def let_go_of_focus(widget: QWidget) -> None:

@@ -20,6 +20,7 @@ from PySide6.QtGui import (
     QKeyEvent,
 )
 from PySide6.QtWidgets import (
+    QApplication,
     QButtonGroup,
     QFrame,
     QHBoxLayout,
@@ -34,7 +35,7 @@ from gpu_studio.common.paths import resource
 from gpu_studio.plan import Plan, printable
 from gpu_studio.plan.columns import SUFFIXES
 from gpu_studio.plan.edits.sources import relative_path, set_source, with_file
-from gpu_studio.ui.kit import GRID, Notice, font
+from gpu_studio.ui.kit import GRID, Notice, bring_into_view, font
 from gpu_studio.ui.kit.settings import GEOMETRY, Settings
 from gpu_studio.ui.plan.python_files import functions_in
 from gpu_studio.ui.window.plan_files import PlanFiles
@@ -64,6 +65,17 @@ class WindowFrame(QMainWindow):
         # A click beside the fields takes the focus from them, and at the start no field has it.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setAccessibleName("GPU Studio")
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._show_focus)
+
+    def _show_focus(self, _before: QWidget | None, focused: QWidget | None) -> None:
+        """Scroll to what Tab reached where nothing of it is seen.
+
+        Qt does so only if Tab was pressed in the same scroll area.
+        """
+        if focused is not None and focused.isVisible() and self.isAncestorOf(focused):
+            bring_into_view(focused, if_out=True)
 
     def lay_out(self, rail: QWidget, pages: QWidget) -> None:
         """Put the rail beside the pages, and the notice over their corner."""

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
     QMenuBar,
-    QScrollArea,
     QTabBar,
     QVBoxLayout,
     QWidget,
@@ -32,6 +31,7 @@ from gpu_studio.ui.kit import (
     Label,
     Paragraph,
     ThemeManager,
+    bring_into_view,
     let_go_of_focus,
 )
 from gpu_studio.ui.window.guide_view import GuideView
@@ -224,7 +224,7 @@ class Ring(QWidget):
                 each.installEventFilter(self)
                 each.destroyed.connect(self._lose)
             if around is not None:
-                _bring_into_view(around)
+                bring_into_view(around)
         self._around, self.within = around, within
         self._follow()
 
@@ -285,12 +285,6 @@ def _with_parents(widget: QWidget | None) -> Iterable[QWidget]:
     while widget is not None:
         yield widget
         widget = None if widget.isWindow() else widget.parentWidget()
-
-
-def _bring_into_view(widget: QWidget) -> None:
-    for each in _with_parents(widget):
-        if isinstance(each, QScrollArea):
-            each.ensureWidgetVisible(widget)
 
 
 def find_place(window: QWidget, places: Sequence[str]) -> tuple[QWidget, QRect] | None:

@@ -8,12 +8,21 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QAbstractButton, QApplication, QScrollArea, QTabBar, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QPushButton,
+    QScrollArea,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 from reaching import reachable, spoken
 from window_pages import with_shown_run
 
 from gpu_studio.ui.window.actions.plan_actions import PARTS
+from gpu_studio.ui.window.frame import WindowFrame
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.services import PAGES
 
@@ -123,3 +132,27 @@ def test_that_one_of_each_kind_is_seen_to_have_the_focus_in_the_dark_too(
             if is_first and unseen(window, widget):
                 found.append(f"{place}: {type(widget).__name__} “{spoken(widget)}”")
     assert found == []
+
+
+def test_that_what_tab_reaches_in_a_list_that_is_scrolled_away_comes_into_view(
+    qtbot: QtBot,
+) -> None:
+    frame, whole, area, inner = WindowFrame(), QWidget(), QScrollArea(), QWidget()
+    qtbot.addWidget(frame)
+    before, buttons = QPushButton("before"), [QPushButton(str(place)) for place in range(60)]
+    rows, column = QVBoxLayout(inner), QVBoxLayout(whole)
+    for button in buttons:
+        rows.addWidget(button)
+    area.setWidget(inner)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    column.addWidget(before)
+    column.addWidget(area)
+    frame.setCentralWidget(whole)
+    frame.show()
+    frame.activateWindow()
+    before.setFocus()
+    qtbot.waitUntil(before.hasFocus)
+    area.verticalScrollBar().setValue(area.verticalScrollBar().maximum())
+    assert buttons[0].visibleRegion().isEmpty()
+    buttons[0].setFocus(Qt.FocusReason.TabFocusReason)
+    assert not buttons[0].visibleRegion().isEmpty()
