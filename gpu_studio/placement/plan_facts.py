@@ -56,8 +56,8 @@ class ArrayFacts:
     """One array of a sample, of its targets or weights, or an input or output of a model.
 
     `path` leads to it in the structure that it is part of: names of dictionaries, places of tuples;
-    `()` is the structure itself. `shape` is that of one sample. `ids`, `one_hot` and `sparse` say
-    more of a target, as in `plan.targets.Target`. Inputs and outputs of a model have a `name`.
+    `()` is the structure itself. `shape` is that of a sample. `ids`, `one_hot`, `sparse` and
+    `between` say more of a target, as in `plan.targets.Target`; ends of a model have a `name`.
     """
 
     path: tuple[str | int, ...] = ()
@@ -67,6 +67,7 @@ class ArrayFacts:
     one_hot: bool = False
     name: str = ""
     sparse: bool = False
+    between: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
 
     @property
     def target(self) -> Target:

@@ -6,7 +6,7 @@ One rule for all who ask: the trainer, the pages that say what fits, and the exp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.plan.keras_objects import COMPILED, LOSSES, LOSSES_OF, Kind, Task, keras_name
@@ -21,7 +21,8 @@ class Target:
     `shape` is that of its numbers; `measured` says whether they were given as floats. `ids` is the
     largest number + 1 if all are whole and none is negative, else None. `one_hot` says whether the
     last axis always holds a single 1, and 0 otherwise. `sparse` says whether ids that number one
-    class of each sample are as `mostly_absent` says: most likely values.
+    class of each sample are as `mostly_absent` says: most likely values. They go from `lowest` to
+    `highest`, as far as they were examined, of which nothing depends but cautions.
     """
 
     shape: tuple[int, ...] = ()
@@ -29,6 +30,8 @@ class Target:
     ids: int | None = None
     one_hot: bool = False
     sparse: bool = False
+    lowest: float = field(default=0.0, compare=False)
+    highest: float = field(default=0.0, compare=False)
 
     @property
     def yes_or_no(self) -> bool:

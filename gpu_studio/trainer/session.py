@@ -43,7 +43,7 @@ from gpu_studio.trainer.seen_apart import replicas_apart
 from gpu_studio.trainer.served.program import ServedProgram
 from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
-from gpu_studio.trainer.target_words import warnings_before, warnings_of
+from gpu_studio.trainer.target_words import odd_warnings, warnings_before, warnings_of
 from gpu_studio.trainer.team import ALONE, Team
 
 
@@ -223,7 +223,7 @@ def _default_steps(
     loss = keras_objects.make_objective(learners)
     meters = Meters(loss.heads, inner)
     _refuse_unknown_monitors(plan, dataset, meters)
-    _tell_of_parts(loss, cut, tell, placed=placed is not None)
+    _tell_of(dataset, learners, loss, cut, tell, placed=placed is not None)
     if placed:
         return PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
     if spread.served:
@@ -249,7 +249,9 @@ def _inner_metrics(
     return inner
 
 
-def _tell_of_parts(loss: Any, cut: Cut, tell: Any, *, placed: bool) -> None:
+def _tell_of(data: Dataset, learners: Any, loss: Any, cut: Cut, tell: Any, *, placed: bool) -> None:
+    for odd in odd_warnings(data, learners, loss.heads):
+        tell(odd)
     for said in loss.cautions(cut.replicas, placed=placed):
         tell(events.Warned(message=said, suggestion="Train on one device for the loss as it is."))
 

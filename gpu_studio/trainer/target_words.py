@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from gpu_studio.contract import events
 from gpu_studio.plan import Plan, Target, listed
 from gpu_studio.plan.class_ids import taken_for_ids
+from gpu_studio.plan.odd_targets import KerasLoss, Oddity, oddities
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import Path
-from gpu_studio.trainer.keras_objects.objective import Learner, idle_class_weights
+from gpu_studio.trainer.keras_objects.objective import Head, Learner, idle_class_weights
 
 
 def warnings_before(plan: Plan, dataset: Dataset) -> Iterator[events.Warned]:
@@ -47,3 +50,35 @@ def _taken_for_ids(
     found = taken_for_ids(plan.data, dataset.name, path, target.ids or 0)
     if target.sparse and found is not None:
         yield events.Warned(message=f"{found.text} {found.why}", suggestion=found.advice)
+
+
+def odd_meetings(
+    dataset: Dataset, learners: Sequence[Learner], heads: Sequence[Head]
+) -> Iterator[Oddity]:
+    """What is odd about outputs and the targets that they learn by losses of Keras'."""
+    for learner, head in zip(learners, heads, strict=True):
+        path, target = dataset.targets[learner.target]
+        form, loss = learner.form, head.loss
+        if not loss.given and form.kind in ("classes", "one_hot"):
+            target = replace(target, lowest=0.0, highest=0.0)  # the loss is given others
+        called = f"{'/'.join(('y', *map(str, path)))} in {dataset.name}"
+        known = _known(loss.keras_loss)
+        if known is not None:
+            yield from oddities(target, called, known, form.units, form.ending)
+
+
+def odd_warnings(
+    dataset: Dataset, learners: Sequence[Learner], heads: Sequence[Head]
+) -> Iterator[events.Warned]:
+    """Return what a run says of that."""
+    for odd in odd_meetings(dataset, learners, heads):
+        yield events.Warned(message=f"{odd.text} {odd.why}", suggestion=odd.advice)
+
+
+def _known(loss: Any) -> KerasLoss | None:
+    """Return a loss as the rules know it; None for one of the user's own."""
+    function, given = getattr(loss, "fn", None), getattr(loss, "_fn_kwargs", {})
+    if function is None or not getattr(function, "__module__", "").startswith("keras."):
+        return None
+    ignored = given.get("ignore_class")
+    return KerasLoss(function.__name__, bool(given.get("from_logits")), ignored)

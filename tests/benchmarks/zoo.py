@@ -33,7 +33,9 @@ from gpu_studio.contract.consent import allow_folder
 from gpu_studio.runs.questions.ask import AskError
 
 AT_ONCE = 2
-SPEED = {"epochs": 12, "checkpoint": {"every_epochs": 0, "monitor": "loss"}}
+SPEED = {"epochs": 12, "checkpoint": {"every_epochs": 0}}
+NEAR = 0.2
+"""Epochs of some hundredths of a second differ by so much from one run to the next."""
 COLOURS = {"equal": "green", "alike": "green", "refused": "yellow"}
 Results = Mapping[str, Mapping[str, Verdict]]
 
@@ -167,10 +169,7 @@ def _speed(named: Sequence[Program], place: Workplace, *, as_json: bool) -> int:
     """Measure one after another, so that nothing else takes the cores."""
     found: dict[str, Any] = {}
     for program in named:
-        folder = _folder(place, program)
-        mine = zoo_runs.trained([program], "none", folder, **SPEED)[program.name]
-        reference = zoo_runs.fitted([program.name], folder, **SPEED, as_written=True)[program.name]
-        found[program.name] = _ratio(mine, reference)
+        found[program.name] = _measured(program, _folder(place, program))
         Console(stderr=True).print(f"{program.name}: {found[program.name]}", highlight=False)
     if as_json:
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
@@ -182,6 +181,21 @@ def _speed(named: Sequence[Program], place: Workplace, *, as_json: bool) -> int:
         made.add_row(name, f"{ratio:.2f}" if isinstance(ratio, float) else ratio)
     Console(width=None if sys.stdout.isatty() else 130).print(made, highlight=False)
     return 0
+
+
+def _measured(program: Program, folder: Path) -> float | str:
+    """How much faster than `fit` a program trains: the median of three where one is near to it."""
+
+    def once() -> float | str:
+        mine = zoo_runs.trained([program], "none", folder, **SPEED)[program.name]
+        reference = zoo_runs.fitted([program.name], folder, **SPEED, as_written=True)[program.name]
+        return _ratio(mine, reference)
+
+    first = once()
+    if isinstance(first, str) or abs(first - 1) > NEAR:
+        return first
+    ratios = [first, once(), once()]
+    return statistics.median(each for each in ratios if isinstance(each, float))
 
 
 def _ratio(mine: Trained, reference: Trained) -> float | str:

@@ -41,6 +41,7 @@ WRONG = tuple(zoo_wrong.PROGRAMS) if WHOLE else (
     "list_that_grows",
     "loss_is_a_vector",
     "class_of_no_sample",
+    "labels_1_and_2",
     "loss_gives_nothing",
     "names_of_no_output",
     "weights_of_another_shape",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from gpu_studio.trainer.models.own_models import notes_on
 from gpu_studio.trainer.models.own_training import optimizers_of, own_in_steps
 from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.replica_updates import is_conditional
+from gpu_studio.trainer.target_words import odd_meetings
 
 _SEED = 0
 _STEPS = 1_000_000
@@ -77,8 +79,15 @@ def stand_in(data: dict[str, Any]) -> Dataset:
     shape, measured = tuple(data["y_shape"]), str(data["y_dtype"]).startswith("float")
     split = Split(x, np.zeros((1, *shape), data["y_dtype"]))
     ids = data["classes"] if data.get("ids") is None else data["ids"]
-    target = Target(shape, measured, ids, bool(data.get("one_hot")))
+    known = Target(shape, measured, ids, bool(data.get("one_hot")))
+    target = _between(known, next(iter(data.get("targets") or ({},))))
     return Dataset(data["name"], split, None, None, target)
+
+
+def _between(target: Target, described: dict[str, Any]) -> Target:
+    """Return the target with the numbers that it was seen to be between."""
+    low, high = described.get("between") or (0.0, 0.0)
+    return replace(target, lowest=low, highest=high)
 
 
 def _full(shape: Sequence[int], dtype: str, value: Any) -> Any:
@@ -102,11 +111,14 @@ def _nested_stand_in(data: dict[str, Any]) -> Dataset:
     )
     target = tree(
         "targets",
-        lambda each: Target(
-            tuple(each["shape"]),
-            each["dtype"].startswith("float"),
-            each.get("ids"),
-            bool(each.get("one_hot")),
+        lambda each: _between(
+            Target(
+                tuple(each["shape"]),
+                each["dtype"].startswith("float"),
+                each.get("ids"),
+                bool(each.get("one_hot")),
+            ),
+            each,
         ),
     )
     return Dataset(data["name"], split, None, None, target)
@@ -159,8 +171,7 @@ def facts_of(
     trace = trace_step(program, dataset, layers)
     costs = costs_of(trace, loaded=loaded, rewrites=rewrites, rehearsed=rehearsed)
     weights = {id(variable) for variable in model.weights}
-    heads = zip(learners, loss.heads, strict=True)
-    learnt = {each.end.name: _learnt(each, head) for each, head in heads}
+    learnt = _each_learnt(learners, loss.heads)
     return ModelFacts(
         graph=_graph(model, dataset, layers, costs.layers),
         learnt=next(iter(learnt.values())) if len(learnt) == len(model.outputs) == 1 else None,
@@ -173,6 +184,7 @@ def facts_of(
         shared_slots=shared,
         state_bytes=sum(_bytes(v) for v in model.variables if id(v) not in weights),
         steps=costs.steps,
+        notes=_odd(dataset, learners, loss.heads),
     )
 
 
@@ -180,6 +192,22 @@ def _of_own_steps(graph: ModelGraph, model: Any, own: Iterable[str]) -> ModelFac
     """Facts without what its steps hold, which is not known: they may do anything."""
     conditional = any(map(is_conditional, optimizers_of(model).values()))
     return ModelFacts(graph, own_steps=tuple(own), conditional=conditional)
+
+
+def _odd(
+    dataset: Dataset,
+    learners: Sequence[keras_objects.Learner],
+    heads: Sequence[keras_objects.Head],
+) -> tuple[ModelNote, ...]:
+    found = odd_meetings(dataset, learners, heads)
+    return tuple(ModelNote(each.name, each.text, f"{each.why} {each.advice}") for each in found)
+
+
+def _each_learnt(
+    learners: Sequence[keras_objects.Learner], heads: Sequence[keras_objects.Head]
+) -> dict[str, Learnt]:
+    both = zip(learners, heads, strict=True)
+    return {learner.end.name: _learnt(learner, head) for learner, head in both}
 
 
 def _learnt(learner: keras_objects.Learner, head: keras_objects.Head) -> Learnt:

@@ -251,6 +251,7 @@ def arrays_of(dataset: Dataset) -> tuple[tuple[ArrayFacts, ...], ...]:
             ids=known[path].ids,
             one_hot=known[path].one_hot,
             sparse=known[path].sparse,
+            between=(known[path].lowest, known[path].highest),
         )
         for path, y in leaves(train.y)
     ]

@@ -172,7 +172,7 @@ def _ids(source: str, name: str, ids: Array) -> Array:
             "count from 0 and fit in 31 bits.",
             [
                 f"Number the ids in {name} from 0 without gaps.",
-                "Give measured values as floats, not as integers.",
+                "Give values as floats, labels of -1 and 1 and an ignore_class below 0 as well.",
             ],
         )
     return ids

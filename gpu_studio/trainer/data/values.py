@@ -350,6 +350,7 @@ def _target(given: Sequence[Array], classes: int | None, whole: bool) -> Target:
     arrays = list({id(array): array for array in given}.values())
     first = arrays[0]
     ids, measured = _ids(arrays), first.dtype.kind == "f"
+    lowest, highest = _range(arrays, ids)
     one_each = whole and not measured and first.shape[1:] in ((), (1,))
     return Target(
         shape=tuple(int(size) for size in first.shape[1:]),
@@ -357,7 +358,18 @@ def _target(given: Sequence[Array], classes: int | None, whole: bool) -> Target:
         ids=ids if ids is None else max(ids, classes or 0),
         one_hot=ids == 2 and _one_hot(arrays),
         sparse=one_each and ids is not None and _sparse(arrays, ids),
+        lowest=lowest,
+        highest=highest,
     )
+
+
+def _range(arrays: Sequence[Array], ids: int | None) -> tuple[float, float]:
+    """Return the least and the greatest number: of ids the greatest of all, else as far as seen."""
+    seen = [next(_pieces([each])) for each in arrays if each.size]
+    if not seen:
+        return 0.0, 0.0
+    highest = max(float(each.max()) for each in seen) if ids is None else ids - 1.0
+    return min(float(each.min()) for each in seen), highest
 
 
 def _sparse(arrays: Sequence[Array], ids: int) -> bool:

@@ -40,12 +40,14 @@ class Wants:
 class OutputForm:
     """How the targets of the data meet the outputs of the model.
 
-    `shape` is that of one sample's outputs; `logits` says whether they are logits.
+    `shape` is that of one sample's outputs; `logits` says whether they are logits. `ending` is what
+    they end in: softmax, sigmoid, or empty for neither.
     """
 
     kind: Kind
     logits: bool
     shape: Shape
+    ending: str = ""
 
     @classmethod
     def of(
@@ -65,10 +67,10 @@ class OutputForm:
         name = loss.name if loss is not None else "auto"
         kind = kind_of(dataset.target, shape, name, ends_in_sigmoid=ending == "sigmoid")
         if kind is None and (reference(name) or is_as_compiled(name, model)):
-            return cls("values", True, shape or (1,))
+            return cls("values", True, shape or (1,), ending)
         if kind is None:
             raise _unmet(dataset, shape, name, f"{field}.loss")
-        return cls(kind, kind == "values" or not ending, shape or (1,))
+        return cls(kind, kind == "values" or not ending, shape or (1,), ending)
 
     @property
     def units(self) -> int:

@@ -249,6 +249,11 @@ def _mends(shape: Shape, fitting: Sequence[Shape], dataset: Dataset) -> list[str
             f"If {_VOID} is no class but marks what is left out, compile the model with {loss}.",
             f"Give the model's last layer {target.ids} units.",
         ]
+    if target.lowest == 1 and shape and 2 < (target.ids or 0) == (shape[-1] or 0) + 1:
+        return [
+            "If the classes are numbered from 1, number them from 0: y - 1.",
+            f"Give the model's last layer {target.ids:,} units.",
+        ]
     if len(shape) == len(likeliest) and shape[:-1] == likeliest[:-1]:
         return [f"Give the model's last layer {likeliest[-1]:,} units.", "Choose other data."]
     if len(likeliest) == 1 and len(shape) > 1:

@@ -57,6 +57,15 @@ ASKED = {
         plan(ModelSettings(file="scaling.keras")),
         {**ROWS, "lowest": 0.0, "highest": 255.0},
     ),
+    "far": (
+        plan(),
+        {
+            **ROWS,
+            "task": "values", "classes": None, "y_dtype": "float32",
+            "inputs": [{"path": [], "shape": ROWS["x_shape"], "dtype": "float32"}],
+            "targets": [{"path": [], "shape": [], "between": [1e5, 5e5]}],
+        },
+    ),
     "misfit": (plan(ModelSettings(file="nested.keras")), IMAGES),
     "no images": (plan(ModelSettings(name="cnn")), ROWS),
     "python": (plan(ModelSettings(python="models.py:build")), ROWS),
@@ -278,6 +287,13 @@ def test_that_a_model_that_scales_what_is_small_already_is_told(told) -> None:
     assert note.name == "scaled again"
     assert note.text == "scaling.keras divides its samples by 255, but they are in 0…1 already."
     assert told["scaled once"].notes == ()
+
+
+def test_that_targets_for_which_a_loss_is_not_made_are_told_before_a_run(told) -> None:
+    [note] = told["far"].notes
+    assert "go from 100,000 to 500,000" in note.text
+    assert note.why.endswith("keras.layers.Rescaling(100000).")
+    assert told["adam"].notes == ()
 
 
 @pytest.mark.parametrize(

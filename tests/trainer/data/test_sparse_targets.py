@@ -62,3 +62,17 @@ def test_that_missing_classes_are_not_told_of_values(tmp_path):
     assert (found.outputs, found.target.sparse, found.notes) == (39_001, True, ())
     assert (mended.outputs, mended.target.sparse, mended.task) == (1, False, "values")
     assert facts_of(found).targets[0].target == found.target
+
+
+@pytest.mark.parametrize(
+    ("y", "between"),
+    [
+        (np.int32([1, 2, 2]), (1, 2)),
+        (np.float32([-1, 1]), (-1, 1)),
+        (np.uint8([[0, 255]]), (0, 255)),
+        (np.array([False, True]), (0, 1)),
+    ],
+)
+def test_that_it_is_known_between_what_numbers_targets_are(y, between):
+    found = target(y)
+    assert (found.lowest, found.highest) == between
