@@ -12,6 +12,7 @@ from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import fill
 from gpu_studio.export.strategies.placed import placement
+from gpu_studio.plan.strategies.placed import MASKED_IN_PARTS
 
 _LEAVES = """\
 def leaves_of(model, before):
@@ -255,10 +256,7 @@ def _refuse(fitted: FittedPlan) -> None:
             "Choose another strategy."
         )
     if fitted.facts.micro_batches > 1 and any(each.masked for each in fitted.learners.values()):
-        raise ExportError(
-            "Some outputs are masked, and their mask is lost where a script joins the outputs of "
-            "micro-batches, so that all would count. Set distribution.placed.micro_batches to 1."
-        )
+        raise ExportError(f"{MASKED_IN_PARTS} Set distribution.placed.micro_batches to 1.")
     if built.graph is not None and any("#" in each.name for each in built.graph.layers):
         raise ExportError(
             "Two layers of the model have the same name, so that a script cannot tell them apart. "

@@ -142,7 +142,7 @@ def test_that_the_layers_of_a_model_of_ones_own_are_placed_as_in_its_run():
     [
         ({"own_steps": ("train_step",)}, "only Keras' own can be placed"),
         ({"graph": graph("dense", "dense#2")}, "Two layers of the model have the same name"),
-        ({"learnt": replace(SECTIONS, masked=True)}, "their mask is lost"),
+        ({"learnt": replace(SECTIONS, masked=True)}, "their number is not known in time"),
     ],
 )
 def test_that_what_no_script_places_is_said(changed, said):

@@ -12,6 +12,12 @@ from gpu_studio.plan.values import Caution, Distribution, Placed, Plan
 TEMPLATE_MICRO_BATCHES = 4
 """Enough for two stages to overlap by four fifths (GPipe: the bubble is (K - 1) / (M + K - 1))."""
 
+MASKED_IN_PARTS = (
+    "Some outputs are masked, so that the loss is the mean over those of a batch that count; in "
+    "micro-batches their number is not known in time."
+)
+"""Why neither a run nor its script trains such a model in micro-batches."""
+
 
 class _Placed(Strategy):
     def replica_devices(self, chosen: Distribution, names: Sequence[str]) -> tuple[str, ...]:

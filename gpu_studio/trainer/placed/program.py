@@ -22,6 +22,7 @@ import tensorflow as tf
 from gpu_studio.contract import Timeline, Warned
 from gpu_studio.contract.events import Event
 from gpu_studio.placement.stage_memory import at_once, turns_at_once
+from gpu_studio.plan.strategies.placed import MASKED_IN_PARTS
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.communication import CommunicationMeter
 from gpu_studio.trainer.environment import cores
@@ -311,8 +312,7 @@ class PlacedProgram(Program):
         """
         if judged.counted is not None and self._micro_batches > 1:
             raise PlanRefused(
-                "Some outputs are masked, so that the loss is the mean over those of a batch that "
-                "count; in micro-batches their number is not known in time.",
+                MASKED_IN_PARTS,
                 ["Set distribution.placed.micro_batches to 1.", "Or leave out the mask."],
             )
         with _beside(judged.outputs):

@@ -61,7 +61,9 @@ ASKED = {
         plan(),
         {
             **ROWS,
-            "task": "values", "classes": None, "y_dtype": "float32",
+            "task": "values",
+            "classes": None,
+            "y_dtype": "float32",
             "inputs": [{"path": [], "shape": ROWS["x_shape"], "dtype": "float32"}],
             "targets": [{"path": [], "shape": [], "between": [1e5, 5e5]}],
         },
