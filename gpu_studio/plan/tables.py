@@ -307,8 +307,8 @@ class Reader:
 
 def _within(key: str, unknown: Problem) -> Problem:
     """The same problem of a key at the top that one or more parts of a plan have."""
-    parts = ((part, _hints(Plan)[part]) for part in SECTIONS)
-    found = [f"{part}.{key}" for part, cls in parts if key in _hints(cls)]
+    parts = ((part, cls) for part, cls in _hints(Plan).items() if isinstance(cls, type))
+    found = [f"{part}.{key}" for part, cls in parts if part in SECTIONS and key in _hints(cls)]
     return replace(unknown, advice=f"did you mean {' or '.join(found)}?") if found else unknown
 
 
