@@ -53,6 +53,12 @@ def against_divergence(plan: Plan) -> list[SuggestedChange]:
     return offered(plan, _against_divergence(plan))
 
 
+def without_xla(plan: Plan) -> list[SuggestedChange]:
+    """The plan without XLA, where it asks for that."""
+    change = SuggestedChange(text="Train without XLA", field="training.jit_compile", value=False)
+    return offered(plan, [change]) if plan.training.jit_compile else []
+
+
 def without_device(plan: Plan, device: str, replicas: Sequence[str]) -> list[SuggestedChange]:
     """The plan on the remaining devices, where it trains on several."""
     others = [name for name in replicas if name != device]

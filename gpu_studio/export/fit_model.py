@@ -105,6 +105,8 @@ def build_model($parameters):
 def building(fitted: FittedPlan) -> str:
     """The functions `make_optimizer`, if the plan names the optimizer, and `build_model`."""
     compiled = compiling(fitted)
+    if fitted.plan.training.jit_compile:
+        compiled = f"{compiled}\nmodel.jit_compile = True".lstrip()
     made = f"{optimizer(fitted.facts)}\n\n" if "make_optimizer(" in compiled else ""
     model, parameters = fitted.plan.model, ", ".join(model_parameters(fitted))
     if model.name is not None:

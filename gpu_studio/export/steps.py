@@ -26,7 +26,7 @@ def make_steps($parameters):
 """
 
 _TRAIN = """\
-@tf.function(reduce_retracing=True)
+@tf.function(reduce_retracing=True$compiled)
 def train_step(x, y$step):
     $reseed
     with tf.GradientTape() as tape:
@@ -60,7 +60,7 @@ def train_on_device(x, y):
     optimizer.apply(gradients, model.trainable_variables)
     return loss$outputs
 
-@tf.function(reduce_retracing=True)
+@tf.function(reduce_retracing=True$compiled)
 def train_step(x, y$step):
     $reseed
     # Everything in `run` is on the strategy's device: gradients and updates too.
@@ -138,6 +138,7 @@ def _alone(facts: ScriptFacts) -> tuple[str, str]:
     penalty = _PENALTY if facts.from_file else ""
     train = fill(
         _TRAIN_ON_DEVICE if on_device else _TRAIN,
+        compiled=", jit_compile=True" if facts.plan.training.jit_compile else "",
         step=", step" if facts.draws else "",
         reseed=reseeding(facts),
         model=called(facts, "True"),

@@ -47,6 +47,7 @@ def own_remedies(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
             yield Caution(
                 note.name, note.text, note.why, _as_they_are(plan, facts) if scales else None
             )
+    yield from facts.model.xla.cautions(plan) if facts.model else ()
 
 
 def faint_bytes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:

@@ -73,6 +73,7 @@ def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMe
         name: measured_too(memory, _factor(name, facts.model)) for name, memory in taken.items()
     }
     reported = with_workspaces(reported, plan, machine, facts.graph)
+    reported = facts.model.xla.noted(reported, plan)
     memories = [reported.get(each.name, PredictedMemory(each.name)) for each in logical]
     # Devices in use take their slices; the others leave theirs free.
     first = sorted(zip(memories, logical, strict=True), key=lambda pair: not pair[0].total)

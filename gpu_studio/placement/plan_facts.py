@@ -14,6 +14,7 @@ import msgspec
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.shown_values import Value
+from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan import Target
 from gpu_studio.plan.homes import devices_of_layers
@@ -109,16 +110,15 @@ class ModelFacts:
     the model's variables that are no weights, such as dropout's random state. `steps` is what a
     training step holds on a "GPU" and on a "CPU", whose operations need other scratch memory;
     `corrections` are the factors by which a measured step corrected it, by the same kinds. `notes`
-    are worth a warning. An error is a sentence, empty if there is none, followed by what to try in
-    `advice`; `details` is the traceback of the user's own code where that failed. `graph` stands
-    where only the optimizer or the loss was refused, which `training_error` says. An error is
-    `of_the_moment` where there was no memory for a look at the model: the plan itself may be in
-    order. `learnt` says how the only output is held against the target; `learners` say so of each
-    output, by its name. `inputs` and `outputs` are those of the model. `own_steps` are the
-    methods of its own, such as `train_step`, by which the model is trained instead; what such a
-    step holds is not known. `measures` are the names of what each epoch measures on a split; empty
-    where only training tells. Its optimizer is `conditional` where it changes variables in some
-    steps only, as one that accumulates gradients.
+    are worth a warning. An error is a sentence, empty if there is none; `advice` says what to try;
+    `details` is the traceback of the user's own code where that failed. `graph` stands where only
+    the optimizer or the loss was refused, which `training_error` says. An error is `of_the_moment`
+    where there was no memory for a look at the model: the plan itself may be in order. `learnt`
+    says how the only output is held against the target; `learners` say so of each output, by its
+    name. `inputs` and `outputs` are those of the model. `own_steps` are the methods of its own,
+    such as `train_step`, by which the model is trained instead; what such a step holds is not
+    known. `measures` are the names of what each epoch measures on a split; empty where only
+    training tells. Its optimizer is `conditional` where it changes variables in some steps only.
     """
 
     graph: ModelGraph | None = None
@@ -136,6 +136,7 @@ class ModelFacts:
     steps: Mapping[str, StepMemory] = field(default_factory=dict)
     corrections: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[ModelNote, ...] = ()
+    xla: XlaFacts = field(default_factory=XlaFacts)
     model_error: str = ""
     training_error: str = ""
     advice: tuple[str, ...] = ()

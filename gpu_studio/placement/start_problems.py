@@ -30,6 +30,8 @@ def problems_at_start(plan: Plan, facts: PlanFacts, machine: Machine | None) -> 
     if data is not None and data.here:
         yield from _lengths(plan, data)
         yield from _warm_up(plan, data, machine)
+    if model is not None:
+        yield from model.xla.problems(plan)
     if model is not None and not facts.refused:
         yield from _beside_own_steps(plan, model)
         yield from _scaled(plan, model, machine)

@@ -213,6 +213,17 @@ def half_precision_on_cpu(plan: Plan, machine: Machine) -> Iterator[Caution]:
         )
 
 
+def not_compiled_for_practice(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """XLA for a practice card, which nothing is compiled for."""
+    used = [machine.card(device.physical) for device in replica_devices(plan, machine)]
+    if plan.training.jit_compile and any(card and card.practice for card in used):
+        yield Caution(
+            "not compiled",
+            "Steps run without XLA on a practice card, with training.jit_compile too.",
+            "The losses are those of a real card but for rounding; its speed and memory are not.",
+        )
+
+
 RULES: tuple[Callable[[Plan, Machine], Iterator[Caution]], ...] = (
     more_than_free,
     one_replica,
@@ -223,5 +234,6 @@ RULES: tuple[Callable[[Plan, Machine], Iterator[Caution]], ...] = (
     uneven_batch,
     nothing_saved,
     half_precision_on_cpu,
+    not_compiled_for_practice,
 )
 """Each rule, the gravest first."""

@@ -202,6 +202,11 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "tf.config.experimental.enable_tensor_float_32_execution",
         "Set it to false for a CPU's losses. With mixed precision it changes next to nothing.",
     ),
+    "training.jit_compile": (
+        "compile each training step with XLA, which joins operations; on one device",
+        "Model.compile(jit_compile=True)",
+        "To be as fast as `fit`, which does so on a card unless a strategy spreads the model.",
+    ),
     "training.steps_per_call": (
         "",
         "Model.compile(steps_per_execution=…)",

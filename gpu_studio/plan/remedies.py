@@ -228,6 +228,11 @@ def batch(_problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy]:
     yield changing(f"Use {grouped(count)}", "training", batch_size=count)
 
 
+def jit_compile(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Remedy]:
+    """Leave the steps to TensorFlow."""
+    yield changing("Train without XLA", "training", jit_compile=False)
+
+
 def optimizer_option(problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:
     """Remove the option; or all of them."""
     yield changing(leave_out(problem), "training", options=left(problem, plan.training.options))
@@ -390,6 +395,7 @@ REMEDIES: tuple[tuple[str, Remedies], ...] = (
     ("data.split", split),
     ("data.groups", groups),
     ("training.batch_size", batch),
+    ("training.jit_compile", jit_compile),
     ("training.options", optimizer_option),
     ("training.optimizer", optimizer),
     ("training.schedule", schedule),

@@ -104,11 +104,12 @@ _LEFT_OUT = (
     "frozen",
     "setup",
     "flags",
+    "jit_compile",
     "steps_per_epoch",
     "validation_steps",
     *LISTS,
 )
-"""What a plan file does not have while it is empty, or 0."""
+"""What a plan file does not have while it is empty, 0 or false."""
 _LEFT_OUT_ON = ("tf32",)
 """What a plan file does not have while it is true, as older files do not."""
 

@@ -64,6 +64,7 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("model data training", _alone(training_rules.callbacks)),
         ("distribution", _alone(distribution_rules.strategy)),
         ("distribution", _alone(distribution_rules.devices_of_strategy)),
+        ("training distribution", _alone(distribution_rules.compiled_steps)),
         ("devices distribution", distribution_rules.device_names),
         ("devices distribution", distribution_rules.places),
         ("training distribution", _alone(distribution_rules.micro_batches)),

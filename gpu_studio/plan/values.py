@@ -178,15 +178,14 @@ class OutputTraining:
 class Training:
     """How to train.
 
-    `options` are the optimizer's, as Keras names them (`momentum`, `global_clipnorm`, …). What the
-    optimizer, the schedule, the loss and the metrics are is said by Keras' names or by a
-    `file.py:function` of the user's own. "compiled" is what a model of the user's own was compiled
-    with; "auto" is the same where there is such, else Adam, and what the data suggest.
-    `class_weight` is how much each sample of a class counts in the loss, by the class's number.
-    `outputs` says what the outputs learn by, by the names that Keras gives them, where a model has
-    several. `steps_per_epoch` and `validation_steps` are global batches; 0 means all of the
-    data. `phases` are those after the first, which is as all else says. `tf32` lets cards
-    of compute capability 8.0 and later round the factors of float32 products to TF32's 10 bits.
+    `options` are the optimizer's, as Keras names them (`momentum`, `global_clipnorm`, …).
+    Optimizer, schedule, loss and metrics have Keras' names, or are a `file.py:function` of the
+    user's own. "compiled" is what the user's model was compiled with; "auto" is the same where
+    there is such, else Adam, and what the data suggest. `class_weight` is how much a sample counts
+    in the loss, by its class's number. `outputs` says what each output learns by, by Keras' names,
+    where a model has several. `steps_per_epoch` and `validation_steps` are global batches; 0 means
+    all of the data. `phases` are those after the first, which is as all else says. `tf32` lets
+    cards since 8.0 round factors of float32 products to 10 bits; `jit_compile` is XLA's.
     """
 
     epochs: int = 1
@@ -203,6 +202,7 @@ class Training:
     seed: int = 0
     mixed_precision: bool = False
     tf32: bool = True
+    jit_compile: bool = False
     steps_per_call: int = 0
     steps_per_epoch: int = 0
     validation_steps: int = 0

@@ -59,8 +59,13 @@ class OwnSteps(Program):
         tell: Callable[[Event], object] | None = None,
         device: str | None = None,
         cards: Sequence[str] = (),
+        *,
+        compiled: bool = False,
     ) -> None:
-        """All is as of `Program`. Call `prepare` before the first step."""
+        """All is as of `Program`. Call `prepare` before the first step.
+
+        XLA compiles the steps of training if `compiled`.
+        """
         self.optimizers = optimizers_of(model)
         first = next(iter(self.optimizers.values()), None)
         self._used: dict[int, Any] = {}
@@ -76,6 +81,7 @@ class OwnSteps(Program):
                 lambda batch, number, kind=kind: run(kind, batch, number),
                 autograph=False,
                 reduce_retracing=True,
+                jit_compile=(compiled and kind == TRAIN_STEP) or None,
             )
             for kind in (TRAIN_STEP, TEST_STEP)
         }

@@ -45,6 +45,7 @@ from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
 from gpu_studio.trainer.target_words import odd_warnings, warnings_before, warnings_of
 from gpu_studio.trainer.team import ALONE, Team
+from gpu_studio.trainer.xla import XlaProgram, compiles
 
 
 @dataclass(slots=True)
@@ -205,7 +206,7 @@ def _default_steps(
     team: Team,
 ) -> Program:
     """The program of a model that learns by its outputs."""
-    seed = plan.training.seed
+    seed, compiled = plan.training.seed, compiles(plan, model, tell)
     with tf.device(spread.made_on), spread.strategy.scope():
         # Asked of the whole model: once its layers are split, only the program can run it.
         learners = keras_objects.learners_of(plan.training, dataset, model)
@@ -230,9 +231,9 @@ def _default_steps(
         served = ServedProgram(spread, model, optimizer, loss, meters, seed, team.shared)
         tell(events.Log(message=served.homes.words))
         return served
-    reported, cards = _reported(tell, team), _cards_of(spread, logical)
-    on = spread.made_on, cards
-    return Program(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
+    reported, on = _reported(tell, team), (spread.made_on, _cards_of(spread, logical))
+    made = XlaProgram if compiled else Program
+    return made(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
 
 
 def _inner_metrics(
@@ -268,6 +269,7 @@ def _own_steps(
 ) -> Program:
     """The program of a model that brings a `train_step` or parts of it."""
     source, total = name_of(plan.model), steps * plan.training.epochs
+    compiled = compiles(plan, model, tell)
     own = own_in_steps(model)[0]
     if spread.served:
         refuse_own_steps(source, own)
@@ -282,7 +284,7 @@ def _own_steps(
     tell(events.Log(message=training_note(source, model)))
     reported, cards = _reported(tell, team), _cards_of(spread, logical)
     on = spread.made_on, cards
-    program = OwnSteps(spread.strategy, model, plan.training.seed, reported, *on)
+    program = OwnSteps(spread.strategy, model, plan.training.seed, reported, *on, compiled=compiled)
     held_out = bool(dataset.validation or dataset.test)
     for warned in program.prepare(dataset.train.given(slice(1)), evaluates=held_out):
         tell(warned)

@@ -19,7 +19,7 @@ from training_runs import small_plan
 from gpu_studio.export import ExportError, files_beside, python_script
 from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
 from gpu_studio.export.strategies import WRITTEN
-from gpu_studio.plan import Distribution, Machine, Named, Placed, Plan, validate
+from gpu_studio.plan import Distribution, Machine, Named, Placed, Plan, strategy_named, validate
 from gpu_studio.plan.catalogue import OPTIMIZERS
 from gpu_studio.plan.keras_objects import LOSSES_OF, METRICS_OF
 
@@ -136,6 +136,7 @@ def test_that_what_a_plan_does_not_need_is_not_in_its_script():
         "StatelessScope",
         "mixed_precision",
         "tensor_float_32",
+        "jit_compile",
         "metric",
         'Path("trained")',
         "best",
@@ -299,6 +300,8 @@ def test_that_any_valid_plan_has_a_script_that_compiles(data):
         tf32=data.draw(st.booleans()),
     )
     strategy = data.draw(st.sampled_from(tuple(WRITTEN)))
+    if strategy_named(strategy).compiles_steps:
+        training = replace(training, jit_compile=data.draw(st.booleans()))
     placed = (
         Placed(data.draw(st.integers(1, 5)), {"outputs": ("CPU:1",)})
         if strategy == "placed"

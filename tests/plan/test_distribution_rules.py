@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan, said
 
-from gpu_studio.plan import RUNNABLE_STRATEGIES, STRATEGIES, Plan, strategy_named, with_settings
+from gpu_studio.plan import (
+    RUNNABLE_STRATEGIES,
+    STRATEGIES,
+    Plan,
+    strategy_named,
+    validate,
+    with_settings,
+)
+from gpu_studio.plan.remedies import mend_of
 from gpu_studio.plan.values import listed
 
 FOUR_CPUS = 'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0, 0, 0] }]'
@@ -24,6 +32,23 @@ def test_that_every_strategy_that_runs_is_accepted_everywhere(strategy, machine)
     alone = machine is ONE_CARD and strategy_named(strategy).clusters
     more = ["cluster.workers=1"] if alone else []
     assert said(changed(f"distribution.strategy={strategy}", *more), machine) == []
+
+
+@pytest.mark.parametrize("strategy", RUNNABLE_STRATEGIES)
+def test_that_xla_compiles_the_steps_of_strategies_for_one_device_and_of_no_other(strategy):
+    asked = changed(f"distribution.strategy={strategy}", "training.jit_compile=true")
+    problems = validate(asked)
+    if strategy in ("none", "one_device"):
+        assert problems == []
+        return
+    (problem,) = problems
+    assert str(problem) == (
+        f'training.jit_compile is true with strategy "{strategy}": XLA compiles for one device: '
+        'write false, or choose the strategy "none" or "one_device".'
+    )
+    mend = mend_of(problem, asked, TWO_CARDS)
+    assert mend is not None
+    assert mend.make(asked) == changed(f"distribution.strategy={strategy}")
 
 
 @pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - set(RUNNABLE_STRATEGIES)))

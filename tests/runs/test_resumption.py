@@ -23,6 +23,7 @@ FREE = (
     "training.schedule=cosine",
     "training.steps_per_call=7",
     "training.tf32=false",
+    "training.jit_compile=true",
     "training.checkpoint.keep=9",
     "training.early_stopping.patience=2",
     "training.epochs=5",

@@ -122,6 +122,7 @@ TRAINING = st.builds(
     seed=WHOLE,
     mixed_precision=st.booleans(),
     tf32=st.booleans(),
+    jit_compile=st.booleans(),
     steps_per_call=WHOLE,
     early_stopping=st.none() | st.builds(EarlyStopping, MONITORS, WHOLE, FINITE, st.booleans()),
     checkpoint=st.builds(CheckpointSettings, WHOLE, WHOLE, WHOLE, MONITORS),

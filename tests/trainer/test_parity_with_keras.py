@@ -68,6 +68,11 @@ CASES: dict[str, Case] = {
     "ema, overwritten": by("SGD", 0.1, use_ema=True, ema_overwrite_frequency=3),
     "nadam": by("Nadam", 0.01),
 }
+BY_XLA = "training.jit_compile=true"
+COMPILED: dict[str, Case] = {
+    "adam, by XLA": by("Adam", 0.01, BY_XLA),
+    "convolutional, by XLA": {"model": "convolutional", "settings": [BY_XLA]},
+}
 NORMALISED: dict[str, Case] = {
     "normalised_together": {"model": "normalised_together", "settings": VALIDATED}
 }
@@ -86,6 +91,8 @@ NOISE: dict[str, Case] = {
     },
 }
 
+
+NOISE_BY_XLA = {"noise by XLA": {"model": "pure_noise", "resumed": True, "settings": [BY_XLA]}}
 
 # What shows nothing that another way or another test does not: left out unless the whole matrix is
 # asked for.
@@ -130,20 +137,26 @@ def cases_of(way: str) -> dict[str, Case]:
     in_one_part = {} if way in REPLICAS else IN_ONE_PART
     left_out = set() if WHOLE else LEFT_OUT.get(way, set())
     together |= APART if way == "mirrored" else {}
+    together |= COMPILED | NOISE_BY_XLA if way == "none" else {}
     every = CASES | together | in_one_part | NOISE
     return {name: case for name, case in every.items() if name not in left_out}
 
 
-COMPARED = [(way, name) for way in WAYS for name in cases_of(way) if name not in NOISE | APART]
+COMPARED = [
+    (way, name)
+    for way in WAYS
+    for name in cases_of(way)
+    if name not in NOISE | APART | NOISE_BY_XLA
+]
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    return Trained(tmp_path_factory.mktemp("parity"), cases_of, left_out=NOISE)
+    return Trained(tmp_path_factory.mktemp("parity"), cases_of, left_out=NOISE | NOISE_BY_XLA)
 
 
 def test_that_there_are_thirty_plans_and_more() -> None:
-    assert len(cases_of("none")) - len(NOISE) >= 30
+    assert len(cases_of("none")) - len(NOISE | NOISE_BY_XLA) >= 30
 
 
 @pytest.mark.parametrize(("way", "name"), COMPARED)
@@ -200,6 +213,13 @@ def test_that_noise_repeats_with_the_seed_also_after_a_resume(trained: Trained, 
     assert noise["resumed"] == pytest.approx(noise["steps"][5:], rel=1e-6)
     other = trained[way]["noise alone by another seed"]
     assert not set(other["steps"]) & set(noise["steps"])
+
+
+def test_that_noise_by_xla_repeats_after_a_resume_and_is_other_noise(trained: Trained) -> None:
+    """It proves as well that XLA computed the step: what TensorFlow draws of the seed differs."""
+    noise, without = trained["none"]["noise by XLA"], trained["none"]["noise alone"]
+    assert noise["resumed"] == pytest.approx(noise["steps"][5:], rel=1e-6)
+    assert not set(noise["steps"]) & set(without["steps"])
 
 
 @pytest.mark.parametrize("way", WAYS)

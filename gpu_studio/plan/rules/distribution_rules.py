@@ -51,6 +51,17 @@ def strategy(plan: Plan) -> Iterator[Problem]:
         yield Problem("distribution.strategy", shown(chosen), advice)
 
 
+def compiled_steps(plan: Plan) -> Iterator[Problem]:
+    """XLA compiles the steps of a strategy that keeps to one device, and no others."""
+    chosen = plan.distribution.strategy
+    if not plan.training.jit_compile or chosen not in RUNNABLE_STRATEGIES:
+        return
+    if not strategy_of(plan).compiles_steps:
+        able = listed((shown(each.name) for each in BY_NAME.values() if each.compiles_steps), "or")
+        advice = f"XLA compiles for one device: write false, or choose the strategy {able}"
+        yield Problem("training.jit_compile", f"true with strategy {shown(chosen)}", advice)
+
+
 def devices_of_strategy(plan: Plan) -> Iterator[Problem]:
     """`devices` and `parameter_device` are given only if the strategy uses them."""
     chosen, strategy = plan.distribution, strategy_of(plan)

@@ -62,6 +62,14 @@ class Strategy:
     less_communication: str = ""
     refused_optimizers: tuple[str, ...] = ()
 
+    @property
+    def compiles_steps(self) -> bool:
+        """Whether XLA can compile its steps: whatever it compiles runs on one device.
+
+        TensorFlow refuses another device's variables there.
+        """
+        return False
+
     def replica_devices(self, chosen: Distribution, names: Sequence[str]) -> tuple[str, ...]:
         """Those of `names` (the plan's devices, or all that suit) that hold the model or a part."""
         del chosen
@@ -100,6 +108,11 @@ class Strategy:
 
 class OnOneDevice(Strategy):
     """A strategy that trains on one device alone."""
+
+    @property
+    def compiles_steps(self) -> bool:
+        """All of a step is on that device."""
+        return True
 
     def template(self, first: Plan, devices: Sequence[str]) -> Plan:
         """The plan `first` without slices: one device can use all of its memory."""

@@ -46,6 +46,7 @@ from gpu_studio.trainer.models.own_training import optimizers_of, own_in_steps
 from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.replica_updates import is_conditional
 from gpu_studio.trainer.target_words import odd_meetings
+from gpu_studio.trainer.xla import xla_facts
 
 _SEED = 0
 _STEPS = 1_000_000
@@ -170,7 +171,6 @@ def facts_of(
     program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
     trace = trace_step(program, dataset, layers)
     costs = costs_of(trace, loaded=loaded, rewrites=rewrites, rehearsed=rehearsed)
-    weights = {id(variable) for variable in model.weights}
     learnt = _each_learnt(learners, loss.heads)
     return ModelFacts(
         graph=_graph(model, dataset, layers, costs.layers),
@@ -182,16 +182,23 @@ def facts_of(
         conditional=is_conditional(optimizer),
         slots=slots,
         shared_slots=shared,
-        state_bytes=sum(_bytes(v) for v in model.variables if id(v) not in weights),
+        state_bytes=_state_bytes(model),
         steps=costs.steps,
         notes=_odd(dataset, learners, loss.heads),
+        xla=xla_facts(model),
     )
+
+
+def _state_bytes(model: Any) -> int:
+    """Return the bytes of the model's variables that are no weights."""
+    weights = {id(variable) for variable in model.weights}
+    return sum(_bytes(v) for v in model.variables if id(v) not in weights)
 
 
 def _of_own_steps(graph: ModelGraph, model: Any, own: Iterable[str]) -> ModelFacts:
     """Facts without what its steps hold, which is not known: they may do anything."""
     conditional = any(map(is_conditional, optimizers_of(model).values()))
-    return ModelFacts(graph, own_steps=tuple(own), conditional=conditional)
+    return ModelFacts(graph, own_steps=tuple(own), conditional=conditional, xla=xla_facts(model))
 
 
 def _odd(

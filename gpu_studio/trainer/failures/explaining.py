@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from gpu_studio.contract import Failed, StateChanged
-from gpu_studio.contract.failure_mends import against_divergence, without_device
+from gpu_studio.contract.failure_mends import against_divergence, without_device, without_xla
 from gpu_studio.contract.failure_texts import (
     NO_ROOM_TO_LOAD,
     ROOM_TO_LOAD,
@@ -33,7 +33,7 @@ from gpu_studio.trainer.failures.failure_context import (
 from gpu_studio.trainer.failures.library_room import told_as_such
 from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory, out_of_memory
 from gpu_studio.trainer.user_code.remedies import advice_on
-from gpu_studio.trainer.user_code.telling import begins_in, in_own_code, root_words
+from gpu_studio.trainer.user_code.telling import begins_in, in_own_code, line_told, root_words
 
 _LAYER = re.compile(r"Exception encountered when calling (?:layer ['\"]?)?([\w/]+)")
 
@@ -58,6 +58,8 @@ def explain(error: BaseException, context: FailureContext | None = None) -> Fail
         )
     if is_out_of_memory(error, context):
         return out_of_memory(error, context, trace)
+    if _UNCOMPILED.search(str(error)):
+        return _uncompiled(error, context, trace)
     lost = lost_device_in(str(error))
     if lost is not None:
         return device_lost(error, lost, context, trace)
@@ -71,6 +73,32 @@ def explain(error: BaseException, context: FailureContext | None = None) -> Fail
         return replace(_user_code(own, context), layer=layer)
     kind, message, suggestions = _plain(error, context)
     return Failed(message=message, suggestions=list(suggestions), traceback=trace, kind=kind)
+
+
+_UNCOMPILED = re.compile(r"\bXLA_[CG]PU_JIT\b|tf2xla conversion failed")
+_WITHOUT_KERNEL = re.compile(r"No registered '(\w+)' OpKernel for XLA_([CG]PU)_JIT")
+
+
+def _uncompiled(error: BaseException, context: FailureContext, trace: str) -> Failed:
+    """Return the failure of a step that XLA could not compile: what it lacks, and where."""
+    layer, said = failing_layer(error, context.layers(error)), root_words(error)
+    if found := dict.fromkeys(_WITHOUT_KERNEL.findall(str(error))):
+        names = ", ".join(name for name, _ in found)
+        said = f"on a {next(iter(found))[1]} it has no way to compute {names}."
+    where = f", in the layer {layer}" if layer else ""
+    mends = without_xla(context.plan) if context.plan else []
+    off = "Set training.jit_compile to false" if mends else "Leave jit_compile out of compile"
+    advice, made = [f"{off}: the step is TensorFlow's own then."], line_told(error)
+    if made:
+        advice.append(f"Line {made[1]} of {made[0]} made it: look for another way there.")
+    return Failed(
+        message=f"XLA could not compile the step{where}: {said}",
+        suggestions=advice,
+        traceback=trace,
+        kind="layer" if layer else "",
+        layer=layer,
+        mends=mends,
+    )
 
 
 def _not_finite(error: NotFiniteError, context: FailureContext, trace: str) -> Failed:

@@ -62,6 +62,9 @@ _LARGER_SLICE = "Give the device more: a larger slice in devices.carve, fewer sl
 _OPTIMIZER = (
     "Choose an optimizer that keeps less for each weight: sgd keeps nothing, adam twice the weight."
 )
+_WITHOUT_XLA = (
+    "Set training.jit_compile to false: XLA asks for a step's temporary tensors in one piece."
+)
 _OTHERS = "Look who else uses the card: nvidia-smi."
 _CLOSE_OTHERS = "Close other programs that need much memory."
 _BESIDE_OTHERS = (
@@ -186,6 +189,8 @@ def _less_or_more(
     limited = any(each.name == device and each.limit_mib for each in context.logical)
     if limited or plan is None:
         yield _LARGER_SLICE
+    if plan is not None and plan.training.jit_compile:
+        yield _WITHOUT_XLA
     if _helps("training.mixed_precision", context, outlook):
         yield "Set training.mixed_precision to true."
     yield _smaller_model(plan, device)

@@ -145,9 +145,6 @@ def _unused(made: keras.Model) -> Iterator[str]:
         yield "run_eagerly"
     if getattr(made, "steps_per_execution", 1) not in (1, None):
         yield "steps_per_execution"
-    settings = getattr(made, "_compile_config", None)
-    if settings is not None and settings.config.get("jit_compile") is True:
-        yield "jit_compile"
 
 
 def _have(names: list[str]) -> str:

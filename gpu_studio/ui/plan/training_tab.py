@@ -142,6 +142,13 @@ class RunForm(Form):
             Training().tf32,
         )
         self.add(products, Switch("TF32"))
+        compiled = Field(
+            "training.jit_compile",
+            "XLA",
+            "compile each training step with XLA, as fit does on a card; on one device",
+            Training().jit_compile,
+        )
+        self.add(compiled, Switch("XLA"))
         self.add_limited("training.steps_per_call", _LIMITS["steps_per_call"], "steps a call")
         self.add_limited("training.steps_per_epoch", _LIMITS["steps_per_epoch"], "steps an epoch")
         validated = _LIMITS["validation_steps"]

@@ -18,6 +18,7 @@ from gpu_studio.trainer.errors import DataError
 from gpu_studio.trainer.failures import FailureContext, explain
 from gpu_studio.trainer.failures.machine_recording import machine_seen
 from gpu_studio.trainer.failures.out_of_memory import MemoryOutlook, outlook_of, shown_needs
+from gpu_studio.trainer.user_code.admission import own_folders
 
 MIB = 1024 * 1024
 
@@ -47,6 +48,40 @@ ILLEGAL = (
     "memory access was "
     "encountered [[{{node MatMul}}]] on /job:localhost/replica:0/task:0/device:GPU:1"
 )
+
+
+# As TensorFlow 2.21 writes it; the stack is shortened.
+UNCOMPILED = (
+    "Graph execution error:\n\nDetected at node functional_1/text_1/AsString defined at (most "
+    "recent call last):\n<stack traces unavailable>\nDetected unsupported operations when trying "
+    "to compile graph __inference__train_step_240[] on XLA_CPU_JIT: AsString (No registered "
+    "'AsString' OpKernel for XLA_CPU_JIT devices compatible with node "
+    "{{node functional_1/text_1/AsString}}){{node functional_1/text_1/AsString}}\nThe op is "
+    'created at: \nFile "FOLDER/models.py", line 6, in call\n\ttf2xla conversion failed while '
+    "converting __inference__train_step_240[].\n\t [[while/body/_1/while/StatefulPartitionedCall]] "
+    "[Op:__inference__train_steps_307]"
+)
+
+
+@pytest.mark.parametrize("by_plan", [True, False])
+def test_that_what_xla_cannot_compile_is_named_with_its_line_and_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_plan: bool
+) -> None:
+    (tmp_path / "models.py").touch()
+    monkeypatch.setattr(own_folders, "hold", lambda path: tmp_path in path.parents)
+    text = UNCOMPILED.replace("FOLDER", str(tmp_path)[1:])  # without its slash, as XLA writes it
+    plan = small_plan(f"training.jit_compile={str(by_plan).lower()}")
+    failed = explain(ValueError(text), FailureContext(plan=plan))
+    assert failed.message == (
+        "XLA could not compile the step: on a CPU it has no way to compute AsString."
+    )
+    off, made = failed.suggestions
+    assert off.startswith(
+        "Set training.jit_compile to false" if by_plan else "Leave jit_compile out"
+    )
+    assert made.startswith(f"Line 6 of {tmp_path}/models.py made it")
+    wanted = [("training.jit_compile", False)] if by_plan else []
+    assert [(each.field, each.value) for each in failed.mends] == wanted
 
 
 def test_that_out_of_memory_names_device_size_and_three_things_to_try() -> None:
