@@ -37,6 +37,14 @@ def expanded(path: str | Path) -> Path:
         return Path(path)
 
 
+def is_file(path: Path) -> bool:
+    """Whether a file is there. What nothing can be called, such as a name of 300 letters, is none.
+
+    `Path.is_file` raises OSError for such a name.
+    """
+    return os.path.isfile(path)  # noqa: PTH113
+
+
 def is_missing(path: Path) -> bool:
     """Whether there is surely nothing. What cannot be looked at may be there: reading says why."""
     try:

@@ -14,6 +14,7 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from gpu_studio import plan as plans
+from gpu_studio.common.paths import is_file
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
 from gpu_studio.plan.files import read_text
 
@@ -406,5 +407,5 @@ class PlanOnDisk(QObject):
     def _watch_file(self) -> None:
         """Watch the file itself as well: a replaced file is another one to the system."""
         path = self._watched
-        if path is not None and str(path) not in self._watcher.files() and path.is_file():
+        if path is not None and str(path) not in self._watcher.files() and is_file(path):
             self._watcher.addPath(str(path))

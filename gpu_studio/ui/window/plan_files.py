@@ -14,6 +14,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu
 
 from gpu_studio import plan as plans
+from gpu_studio.common.paths import is_file
 from gpu_studio.plan import Machine, Plan, PlanError, printable
 from gpu_studio.plan.starter import template
 from gpu_studio.ui.kit import Question
@@ -72,7 +73,7 @@ class PlanFiles(QObject):
     def recent(self) -> tuple[Path, ...]:
         """Plans opened or saved lately that are still there, the last first."""
         return tuple(
-            path for text in self._settings.get(RECENT_PLANS) if (path := Path(text)).is_file()
+            path for text in self._settings.get(RECENT_PLANS) if is_file(path := Path(text))
         )
 
     def begin(self, path: Path | None, *, fresh: bool = False) -> None:
@@ -85,7 +86,7 @@ class PlanFiles(QObject):
             self.open(path)
         elif fresh:
             pass
-        elif last and (Path(last).is_file() or self.drafts.of(Path(last))):
+        elif last and (is_file(Path(last)) or self.drafts.of(Path(last))):
             self.open(Path(last))
         elif not last and (draft := self.drafts.of(None)):
             self.restore(draft)

@@ -19,9 +19,10 @@ from patience import PATIENCE_S
 from PySide6.QtGui import QAction, QTextCursor
 from PySide6.QtWidgets import QMenu
 
-from gpu_studio.plan import Plan, load, save
+from gpu_studio.plan import Plan, dumps, load, save
 from gpu_studio.plan.edits.training import set_training
 from gpu_studio.ui.kit.dialogs import Question
+from gpu_studio.ui.kit.settings import LAST_PLAN, RECENT_PLANS
 from gpu_studio.ui.plan.drafts import Draft, Drafts, id_of, made, new_id
 from gpu_studio.ui.plan.file_tabs import FileTab
 from gpu_studio.ui.window import draft_keeper
@@ -141,6 +142,19 @@ def test_that_a_draft_of_no_time_of_day_is_not_listed(tmp_path: Path, time: floa
 
 def test_that_the_title_of_a_draft_fits_a_menu() -> None:
     assert len(made(new_id(), None, "x" * 100_000, "text", "base").title) == 80
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 3_000])
+def test_that_a_remembered_plan_that_nothing_can_be_called_does_not_keep_the_window_shut(
+    open_window, settings, name: str
+) -> None:
+    path = Path("/", name)
+    settings.set(RECENT_PLANS, (str(path),))
+    settings.set(LAST_PLAN, str(path))
+    Drafts(settings.folder / "drafts").write(made(id_of(path), path, "a", dumps(Plan()), ""))
+    window = open_window()
+    assert window.document.path == path
+    assert window.plan_files.recent == ()
 
 
 def test_that_an_edit_is_written_down_while_the_window_is_open(
