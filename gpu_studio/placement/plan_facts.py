@@ -40,8 +40,7 @@ class ModelNote:
 class Learnt:
     """How outputs meet targets: the kind, whether they are logits, and what `auto` stands for.
 
-    Some outputs may be `masked` by layers, and do not count. `compiled` says whether something of
-    what the model was compiled with counts.
+    What layers `masked` does not count. `compiled` says if what the model was compiled with does.
     """
 
     kind: Kind
@@ -119,6 +118,7 @@ class ModelFacts:
     such as `train_step`, by which the model is trained instead; what such a step holds is not
     known. `measures` are the names of what each epoch measures on a split; empty where only
     training tells. Its optimizer is `conditional` where it changes variables in some steps only.
+    `states` are of a layer that keeps them from batch to batch, as in `start_rules.unkept`.
     """
 
     graph: ModelGraph | None = None
@@ -137,6 +137,7 @@ class ModelFacts:
     corrections: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[ModelNote, ...] = ()
     xla: XlaFacts = field(default_factory=XlaFacts)
+    states: tuple[str, int] | None = None
     model_error: str = ""
     training_error: str = ""
     advice: tuple[str, ...] = ()
@@ -343,18 +344,17 @@ class DataFacts:
     """Samples of each split, their shapes without the samples' axis, their types, and a preview.
 
     `task` is "classes" or "values"; `classes` is None for values; `ids` and `one_hot` say more of
-    the targets, as in `plan.targets.Target`. `largest_token` is the largest
-    token id if a sample is a row of tokens, and None if it is measured numbers. `bytes` is the size
-    of all splits, which are `in_memory` or read batch by batch. If the data are not `here`, the
+    the targets, as in `plan.targets.Target`. `largest_token` is the largest token
+    id if a sample is a row of tokens, and None if it is measured numbers. `bytes` is the size of
+    all splits, which are `in_memory` or read batch by batch. If the data are not `here`, the
     first run downloads them, and there is no preview. `class_names` are those of the first classes,
     at most PREVIEWED, if classes have names. The model receives numbers from `lowest` to `highest`,
     judged by the samples that were examined, both 0 if none was; `pixels` are bytes that were
-    divided by 255. `notes` are
-    sentences about the splits, made as the plan's `split` says. `arrays` are the names of the used
-    arrays of a file or of a function's result. `inputs`, `targets` and `weights` are all arrays of
-    a sample; where they are `nested`, the fields `x_…` and `y_…` say nothing. `streamed` is what is
-    known of data that come batch by batch, `batches of 32, their number unknown`: the counts of
-    samples are 0 where unknown.
+    divided by 255. `notes` are sentences about the splits, made as the plan's `split` says.
+    `arrays` are the names of the used arrays of a file or of a function's result. `inputs`,
+    `targets` and `weights` are all arrays of a sample; where they are `nested`, the fields `x_…`
+    and `y_…` say nothing. `streamed` is what is known of data that come batch by batch, `batches of
+    32, their number unknown`: the counts of samples are 0 where unknown.
     """
 
     name: str

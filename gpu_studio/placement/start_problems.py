@@ -12,16 +12,25 @@ from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
 from gpu_studio.plan import (
     Machine,
     Named,
+    Placed,
     Plan,
     Problem,
     listed,
+    replica_count,
     replicas,
     shown,
     strategy_of,
 )
 from gpu_studio.plan.catalogue import SCHEDULES, needs_length, steps_of
 from gpu_studio.plan.keras_objects import VALIDATION
-from gpu_studio.plan.rules.start_rules import beside_own_steps, never_ends, unmeasured
+from gpu_studio.plan.rules.start_rules import (
+    beside_own_steps,
+    never_ends,
+    parts_in_words,
+    read_to_their_ends,
+    unkept,
+    unmeasured,
+)
 
 
 def problems_at_start(plan: Plan, facts: PlanFacts, machine: Machine | None) -> Iterator[Problem]:
@@ -35,6 +44,7 @@ def problems_at_start(plan: Plan, facts: PlanFacts, machine: Machine | None) -> 
     if model is not None and not facts.refused:
         yield from _beside_own_steps(plan, model)
         yield from _scaled(plan, model, machine)
+        yield from _unkept(plan, model, data, machine)
         yield from _monitors(plan, model, data)
 
 
@@ -121,6 +131,30 @@ def _scaled(plan: Plan, model: ModelFacts, machine: Machine | None) -> Iterator[
             '"mirrored", or leave mixed precision out'
         )
         yield Problem("training.mixed_precision", "true", advice)
+
+
+def _unkept(
+    plan: Plan, model: ModelFacts, data: DataFacts | None, machine: Machine | None
+) -> Iterator[Problem]:
+    """A layer that keeps states from batch to batch has one for each sample of every batch."""
+    if model.states is None or machine is None:
+        return
+    streamed = data is not None and bool(data.streamed)
+    samples = {}
+    if data is not None and data.here and not streamed:
+        samples = read_to_their_ends(plan.training, data.train, data.validation, data.test)
+    batch = 0 if streamed else plan.training.batch_size
+    found = unkept(model.states, _apart(plan, machine), batch, samples)
+    if found is not None:
+        yield Problem(found.field, found.value, f"{found.why}: {found.advice}")
+
+
+def _apart(plan: Plan, machine: Machine) -> str:
+    """The parts that a batch is cut into, in words; empty if it stays whole."""
+    chosen = strategy_of(plan)
+    if chosen.places_layers:
+        return parts_in_words((plan.distribution.placed or Placed()).micro_batches, "micro-batches")
+    return parts_in_words(replica_count(plan, machine), "replicas", served=chosen.serves)
 
 
 def _monitors(plan: Plan, model: ModelFacts, data: DataFacts | None) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -266,6 +267,36 @@ def is_apart(layer: keras.layers.Layer) -> bool:
         and layer.trainable
         and not getattr(layer, "synchronized", False)
     )
+
+
+def kept_states(model: keras.Model) -> tuple[str, int] | None:
+    """Return the first recurrent layer that keeps its states, and of how many samples it does.
+
+    None if each batch begins anew, as without `stateful=True`.
+    """
+    for layer in _keeping_states(model):
+        states = keras.tree.flatten(layer.states)
+        if states and states[0] is not None:
+            return layer.name, int(states[0].shape[0])
+    return None
+
+
+@contextmanager
+def beginning_anew(model: keras.Model) -> Iterator[None]:
+    """While entered, no layer keeps states, so that batches may have any number of samples."""
+    keeping = _keeping_states(model)
+    for layer in keeping:
+        layer.stateful = False
+    try:
+        yield
+    finally:
+        for layer in keeping:
+            layer.stateful = True
+
+
+def _keeping_states(model: keras.Model) -> list[Any]:
+    layers = model._flatten_layers()  # noqa: SLF001 (no public name)
+    return [each for each in layers if isinstance(each, keras.layers.RNN) and each.stateful]
 
 
 def normalising(count: int) -> str:

@@ -1,8 +1,8 @@
 """What several replicas train otherwise than one device: layers that mix the samples of a batch.
 
 Each replica shows such a layer its own part of a batch only. Of Keras' layers that is batch
-normalisation; one of the user's own is found by what it gives for a few samples in one piece and in
-two.
+normalisation, and a recurrent one that keeps states, which is refused; one of the user's own is
+found by what it gives, and adds to the loss, for a few samples in one piece and in two.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from operator import is_
 from typing import Any
@@ -19,23 +20,46 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.contract.events import Event, Log, Warned
-from gpu_studio.plan import listed
+from gpu_studio.plan import Plan, listed, strategy_of
+from gpu_studio.plan.rules.start_rules import parts_in_words, read_to_their_ends, unkept
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.keras_objects.named import sentence
 from gpu_studio.trainer.layer_state import (
     Caught,
     RandomStates,
     is_apart,
+    kept_states,
     normalising,
+    of_batch,
     overflows_apart,
 )
 
 _ROWS, _HALF = 7, 3
 """So many samples, and of them in the first piece: seldom the length of any other first axis."""
 _NEAR = 1e-3
+_LOSS_NEAR, _LOSS_NONE = {"float32": 1e-4, "float64": 1e-4}, 1e-6
+"""How near a loss comes, relatively, but for kinds with more rounding; less than that is none."""
 _ROUNDED = {"float16": "a ten-thousandth", "bfloat16": "a thousandth"}
 """How near losses come, with room: those of small models came to 1.3e-5 and 3.1e-5."""
 Call = tuple[Sequence[Any], dict[str, Any]]
+
+
+def refuse_unkept_states(
+    plan: Plan, model: keras.Model, dataset: Dataset, cut: Cut, *, served: bool
+) -> None:
+    """Raises PlanRefused for a layer that keeps states of a whole batch, if batches are no such."""
+    states = kept_states(model)
+    if states is None:
+        return
+    what = "micro-batches" if strategy_of(plan).places_layers else "replicas"
+    apart = parts_in_words(cut.replicas, what, served=served)
+    splits = [dataset.train, dataset.validation, dataset.test]
+    lengths = [0 if each is None or each.stream else len(each) for each in splits]
+    found = unkept(states, apart, cut.batch, read_to_their_ends(plan.training, *lengths))
+    if found is not None:
+        raise PlanRefused(sentence(found.why), [sentence(found.advice)])
 
 
 def replicas_apart(
@@ -74,36 +98,55 @@ def _rounded_apart(model: keras.Model, cut: Cut) -> Iterator[Log]:
 
 
 def _mixing_apart(model: Any, dataset: Dataset, cut: Cut) -> Iterator[Warned]:
-    """Return a warning if layers mix the samples of a batch, of which each replica has a part."""
-    names = mixing_layers(model, dataset)
+    """Return warnings if layers mix the samples of a batch, of which each replica has a part."""
+    apart = layers_apart(model, dataset)
+    part, names = f"about {cut.batch / cut.replicas:.3g}", apart.mixing
     if names:
         mix = f"The layer {names[0]} mixes" if len(names) == 1 else f"{listed(names)} mix"
         yield Warned(
             message=f"{mix} the samples of a batch, and on each replica those of its own part of "
-            f"about {cut.batch / cut.replicas:.3g}: losses differ from those of one device.",
+            f"{part}: losses differ from those of one device.",
             suggestion="Train on one device, or let it take its mean over all replicas: "
             "keras.layers.BatchNormalization(synchronized=True) does.",
         )
+    if apart.adding:
+        adds = "The layer " * (len(apart.adding) == 1) + listed(apart.adding)
+        yield Warned(
+            message=f"{adds} {'adds' if len(apart.adding) == 1 else 'add'} to the loss what is no "
+            f"mean over samples. Each of {cut.replicas} replicas adds that of its own part of "
+            f"{part}, and trained is on their mean: losses differ from those of one device.",
+            suggestion="Train on one device for the loss as it is.",
+        )
 
 
-def mixing_layers(model: Any, dataset: Dataset) -> list[str]:
-    """Return the names of the user's own layers that mix samples, as far as that can be known.
+@dataclass(frozen=True, slots=True)
+class LayersApart:
+    """Layers by name: those `mixing` samples, and those `adding` to the loss what is no mean."""
+
+    mixing: list[str]
+    adding: list[str]
+
+
+def layers_apart(model: Any, dataset: Dataset) -> LayersApart:
+    """Return which of the user's own layers mix samples, as far as that can be known.
 
     Of layers that draw random numbers it cannot, nor where the model cannot be called so.
     """
     layers = model._flatten_layers(include_self=False)  # noqa: SLF001 (no public name)
     own = [each for each in layers if _may_mix(each)]
     if not own:
-        return []
+        return LayersApart([], [])
     rows = np.arange(_ROWS) % len(dataset.train)
     samples = keras.tree.map_structure(tf.constant, dataset.train.seen(rows))
     try:
         with _kept(own), _calls_of(own) as calls:
             with _caught(model):
                 model(samples, training=True)
-            return [each.name for each in own if id(each) in calls and _mixes(model, each, calls)]
+            found = [(each.name, _mixes(model, each, calls)) for each in own if id(each) in calls]
     except Exception:  # noqa: BLE001 (whatever a user's layer raises: a step will raise it, too)
-        return []
+        return LayersApart([], [])
+    mixing, adding = ([name for name, told in found if told[place]] for place in (0, 1))
+    return LayersApart(mixing, adding)
 
 
 def _may_mix(layer: Any) -> bool:
@@ -180,18 +223,26 @@ def _put_back(each: Any, old: Any) -> None:
     (kind.extend if kind is list else kind.update)(each, old)
 
 
-def _mixes(model: Any, layer: Any, calls: dict[int, Call]) -> bool:
-    """Whether samples in two pieces make another result than in one."""
-    whole, drew = _given(model, layer, calls[id(layer)], slice(None))
-    again, _ = _given(model, layer, calls[id(layer)], slice(None))
-    if drew or not all(map(_near, whole, again)):  # TensorFlow's and NumPy's draws show so alone
-        return False
-    parts = [_given(model, layer, calls[id(layer)], some)[0] for some in _HALVES]
-    for one, first, second in zip(whole, *parts, strict=True):
+def _mixes(model: Any, layer: Any, calls: dict[int, Call]) -> tuple[bool, bool]:
+    """Whether samples in two pieces make another result than in one, and another loss."""
+    whole, again = (_given(model, layer, calls[id(layer)], slice(None)) for _ in range(2))
+    steady = _is_loss(whole.loss, again.loss, layer)
+    if whole.drew or not (steady and all(map(_near, whole.made, again.made))):
+        return False, False  # TensorFlow's and NumPy's draws show so alone
+    parts = [_given(model, layer, calls[id(layer)], some) for some in _HALVES]
+    added = sum(each.loss for each in parts)
+    adds = not _is_loss(added, whole.loss, layer)
+    for one, first, second in zip(whole.made, *(each.made for each in parts), strict=True):
         joined = np.concatenate([first, second]) if one.ndim else one
         if joined.shape == one.shape and not _near(joined, one):
-            return True
-    return False
+            return True, adds
+    return False, adds
+
+
+def _is_loss(one: float, other: float, layer: Any) -> bool:
+    """Whether they are the same loss, but for what is rounded on the way to it."""
+    near = _LOSS_NEAR.get(layer.compute_dtype, 30 * _NEAR)
+    return bool(np.isclose(one, other, rtol=near, atol=_LOSS_NONE, equal_nan=True))
 
 
 def _near(one: np.ndarray, other: np.ndarray) -> bool:
@@ -201,8 +252,17 @@ def _near(one: np.ndarray, other: np.ndarray) -> bool:
 _HALVES = (slice(_HALF), slice(_HALF, None))
 
 
-def _given(model: Any, layer: Any, call: Call, rows: slice) -> tuple[list[np.ndarray], bool]:
-    """Return what the layer gives for some rows of the samples, and whether it drew numbers."""
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a layer `made` of some rows, their part of the `loss`, and whether it `drew` numbers."""
+
+    made: list[np.ndarray]
+    loss: float
+    drew: bool
+
+
+def _given(model: Any, layer: Any, call: Call, rows: slice) -> _Given:
+    """Return what the layer gives for some rows of the samples."""
 
     def part(each: Any) -> Any:
         shape: Any = getattr(each, "shape", ())
@@ -212,4 +272,6 @@ def _given(model: Any, layer: Any, call: Call, rows: slice) -> tuple[list[np.nda
     with _caught(model) as scope:
         found = layer.call(*given, **named)
     made = [np.asarray(each) for each in keras.tree.flatten(found)]
-    return [each for each in made if each.dtype.kind == "f"], scope.drew
+    share = len(range(*rows.indices(_ROWS))) / _ROWS
+    loss = sum(float(of_batch(term, share)) for term in scope.losses)
+    return _Given([each for each in made if each.dtype.kind == "f"], loss, scope.drew)

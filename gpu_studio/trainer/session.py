@@ -39,7 +39,7 @@ from gpu_studio.trainer.own_steps import OwnSteps
 from gpu_studio.trainer.passes import Passes, SplitReading, refuse_unended
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
-from gpu_studio.trainer.seen_apart import replicas_apart
+from gpu_studio.trainer.seen_apart import refuse_unkept_states, replicas_apart
 from gpu_studio.trainer.served.program import ServedProgram
 from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
@@ -175,6 +175,7 @@ def _built(
     passes = passes_of(plan, dataset, cut, spread)
     with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, seed)
+    refuse_unkept_states(plan, model, dataset, cut, served=spread.served is not None)
     for note in notes_on(plan, model, dataset, dataset.train.range()):
         tell(events.Warned(message=note.text, suggestion=note.why))
     steps = passes.steps_per_epoch or 0
@@ -282,8 +283,7 @@ def _own_steps(
             lambda: keras_objects.make_optimizer(plan.training, steps, total),
         )
     tell(events.Log(message=training_note(source, model)))
-    reported, cards = _reported(tell, team), _cards_of(spread, logical)
-    on = spread.made_on, cards
+    reported, on = _reported(tell, team), (spread.made_on, _cards_of(spread, logical))
     program = OwnSteps(spread.strategy, model, plan.training.seed, reported, *on, compiled=compiled)
     held_out = bool(dataset.validation or dataset.test)
     for warned in program.prepare(dataset.train.given(slice(1)), evaluates=held_out):

@@ -11,7 +11,7 @@ from made_plan_facts import DATA, MODEL
 from gpu_studio.placement.known_problems import known_problems
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
 from gpu_studio.plan import Card, Distribution, Machine, Plan, Problem, Training
-from gpu_studio.plan.values import CheckpointSettings, EarlyStopping, Named, Phase
+from gpu_studio.plan.values import CheckpointSettings, EarlyStopping, Named, Phase, Placed
 
 MEASURED = replace(MODEL, measures=("loss", "miss_rate"))
 UNKNOWN = replace(DATA, streamed="batches of 8, their number unknown")
@@ -106,3 +106,66 @@ def test_that_servers_refuse_steps_of_the_models_own_before_the_start() -> None:
     (refused,) = known_problems(plan, PlanFacts(DATA, OWN))
     assert "own train_step, which knows nothing of servers" in str(refused)
     assert known_problems(replace(plan, distribution=Distribution()), PlanFacts(DATA, OWN)) == ()
+
+
+WHOLE = replace(DATA, train=80, validation=20, test=0)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "training", "data", "said"),
+    [
+        (Distribution("none"), Training(batch_size=20), WHOLE, ""),
+        (Distribution("none"), Training(batch_size=20), ENDLESS, "steps_per_epoch is 0"),
+        (
+            Distribution("mirrored"),
+            Training(batch_size=20),
+            WHOLE,
+            "^distribution.strategy is 2 replicas: the layer memory .* of 20 .* cannot share: ch",
+        ),
+        (Distribution("placed", placed=Placed()), Training(batch_size=20), WHOLE, ""),
+        (
+            Distribution("placed", placed=Placed(micro_batches=4)),
+            Training(batch_size=20),
+            WHOLE,
+            "^distribution.placed.micro_batches is 4 micro-batches: .* cannot share",
+        ),
+        (
+            Distribution("parameter_server"),
+            Training(batch_size=20),
+            WHOLE,
+            "^distribution.strategy is .* cannot share",
+        ),
+        (
+            Distribution("none"),
+            Training(batch_size=10),
+            WHOLE,
+            "^training.batch_size is 10: .* have 10: set training.batch_size to 20, or",
+        ),
+        (
+            Distribution("none"),
+            Training(batch_size=20),
+            replace(WHOLE, train=85),
+            "last batch of training samples has 5: let the training samples be a mult",
+        ),
+        (
+            Distribution("none"),
+            Training(batch_size=20, steps_per_epoch=4),
+            replace(WHOLE, train=85),
+            "",
+        ),
+        (
+            Distribution("none"),
+            Training(batch_size=20),
+            replace(WHOLE, test=7),
+            "the last batch of test samples has 7",
+        ),
+    ],
+)
+def test_that_a_layer_that_keeps_states_gets_whole_batches_or_is_told_of(
+    distribution: Distribution, training: Training, data: DataFacts, said: str
+) -> None:
+    facts = PlanFacts(data, replace(MODEL, states=("memory", 20)))
+    plan = Plan(training=training, distribution=distribution)
+    problems = [str(each) for each in known_problems(plan, facts, machine=TWO_CARDS)]
+    assert len(problems) == bool(said)
+    assert all(re.search(said, each) for each in problems), problems

@@ -6,7 +6,7 @@ it in its own words.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from gpu_studio.plan.keras_objects import VALIDATION
@@ -57,3 +57,65 @@ def beside_own_steps(training: Training) -> Iterator[str]:
 def never_ends(*, endless: bool, steps: int) -> bool:
     """Whether a pass would have no end: the data have none, and no number of batches is given."""
     return endless and not steps
+
+
+@dataclass(frozen=True, slots=True)
+class Unkept:
+    """Why a layer's states cannot be kept from batch to batch: by the field, and what helps."""
+
+    field: str
+    value: str
+    why: str
+    advice: str
+
+
+def unkept(
+    states: tuple[str, int], apart: str, batch: int, samples: Mapping[str, int]
+) -> Unkept | None:
+    """What keeps a recurrent layer made with `stateful=True` from training; None if nothing does.
+
+    `states` are its name, and of how many samples it has a state: row k of a batch goes on from row
+    k of the batch before, so that all have this length, and none is cut. `apart` names the parts
+    that cut it, such as `2 replicas`; empty if none do. `batch` is 0 where it is not known, and
+    `samples` are those of each split that is read to its end, by a word for it.
+    """
+    layer, kept = states
+    keeps = f"the layer {layer} keeps a state of each of {kept} samples for the next batch"
+    if apart:
+        micro = apart.endswith("micro-batches")
+        field = "distribution.placed.micro_batches" if micro else "distribution.strategy"
+        why = f"{keeps} (stateful=True), which {apart} cannot share"
+        return Unkept(
+            field,
+            apart,
+            why,
+            'choose "none", "one_device", or "placed" with micro_batches = 1; or make the model '
+            "without stateful=True",
+        )
+    if batch and batch != kept:
+        why = f"{keeps} (stateful=True), and batches have {batch}"
+        advice = f"set training.batch_size to {kept}, or make the model with batch_size={batch}"
+        return Unkept("training.batch_size", str(batch), why, advice)
+    for split, count in samples.items():
+        if count % kept:
+            left = count % kept
+            why = f"{keeps} (stateful=True), and the last batch of {split} samples has {left}"
+            advice = f"let the {split} samples be a multiple of {kept}"
+            return Unkept("training.batch_size", str(kept), why, advice)
+    return None
+
+
+def parts_in_words(count: int, what: str, *, served: bool = False) -> str:
+    """The parts that a batch is cut into, for `unkept`, or the workers that servers have."""
+    return f"{count} {what}" if count > 1 else "workers" if served else ""
+
+
+def read_to_their_ends(
+    training: Training, train: int, validation: int, test: int
+) -> dict[str, int]:
+    """The samples of the splits that are read to the last one, for `unkept`."""
+    return {
+        "training": 0 if training.steps_per_epoch else train,
+        "validation": 0 if training.validation_steps else validation,
+        "test": test,
+    }

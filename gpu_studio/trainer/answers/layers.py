@@ -45,6 +45,7 @@ def layer_costs(
 
 def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], None]) -> ModelFacts:
     from gpu_studio.trainer.answers import building
+    from gpu_studio.trainer.layer_state import kept_states
 
     policy = building.set_precision(plan)
     dataset = building.stand_in(data)
@@ -60,7 +61,9 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
         facts = building.facts_of(
             plan.training, dataset, model, loaded=building.from_file(plan.model)
         )
-        return replace(facts, policy=policy, notes=(*notes, *facts.notes))
+        return replace(
+            facts, policy=policy, notes=(*notes, *facts.notes), states=kept_states(model)
+        )
     except TrainerError as error:
         # More can be said about the layers than that their training is refused.
         facts = building.facts_untrained(dataset, model)

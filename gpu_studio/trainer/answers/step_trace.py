@@ -33,6 +33,7 @@ from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import flat
 from gpu_studio.trainer.data.values import is_text
 from gpu_studio.trainer.environment import cores
+from gpu_studio.trainer.layer_state import beginning_anew
 from gpu_studio.trainer.model_layers import PlaceableLayer, replaced_call
 from gpu_studio.trainer.program import Program
 
@@ -67,7 +68,8 @@ def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLay
     """Trace the step that each replica of `program` trains; nothing is computed."""
     batch = _prime(program.model, dataset)
     notes = _Notes()
-    with notes.listening(layers), _noting_gradients(program, notes):
+    anew = beginning_anew(program.model)
+    with notes.listening(layers), _noting_gradients(program, notes), anew:
         # It must be the very step that a run executes.
         step = tf.function(_named(program._train_replica), autograph=False)  # noqa: SLF001
         graph = step.get_concrete_function(*_signature(dataset, batch)).graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from copy import deepcopy
 from typing import Any
 
@@ -58,12 +59,12 @@ def test_that_only_layers_which_mix_samples_and_draw_nothing_are_named() -> None
     import numpy as np
 
     from gpu_studio.trainer.batches import Cut
-    from gpu_studio.trainer.seen_apart import mixing_layers, replicas_apart
+    from gpu_studio.trainer.seen_apart import layers_apart, replicas_apart
 
     data = made_data.values((8,))
     model = keras.Sequential([keras.Input((8,)), *own_layers().values(), keras.layers.Dense(1)])
     before = [np.asarray(each) for each in model.variables]
-    assert mixing_layers(model, data) == ["centred"]
+    assert layers_apart(model, data).mixing == ["centred"]
     for old, variable in zip(before, model.variables, strict=True):
         np.testing.assert_array_equal(old, np.asarray(variable))
     told = [each.message for each in replicas_apart(model, data, Cut(12, 6, 2))]
@@ -96,7 +97,7 @@ def test_that_a_layer_which_draws_past_keras_is_not_said_to_mix_samples() -> Non
     import numpy as np
     import tensorflow as tf
 
-    from gpu_studio.trainer.seen_apart import mixing_layers
+    from gpu_studio.trainer.seen_apart import layers_apart
 
     class Dropping(keras.layers.Layer):
         def call(self, x: Any, training: bool = False) -> Any:
@@ -112,13 +113,13 @@ def test_that_a_layer_which_draws_past_keras_is_not_said_to_mix_samples() -> Non
 
     layers = [Dropping(), Scaled(), Shifted(name="shifted")]
     model = keras.Sequential([keras.Input((8,)), *layers, keras.layers.Dense(1)])
-    assert mixing_layers(model, made_data.values((8,))) == ["shifted"]
+    assert layers_apart(model, made_data.values((8,))).mixing == ["shifted"]
 
 
 def test_that_what_layers_write_down_at_each_call_is_as_it_was() -> None:
     import keras
 
-    from gpu_studio.trainer.seen_apart import mixing_layers
+    from gpu_studio.trainer.seen_apart import layers_apart
 
     class Writing(keras.layers.Layer):
         def __init__(self) -> None:
@@ -141,7 +142,7 @@ def test_that_what_layers_write_down_at_each_call_is_as_it_was() -> None:
     model = keras.Sequential([keras.Input((8,)), layer, keras.layers.Dense(1)])
     before = deepcopy([layer.seen, layer.told, layer.shapes, layer.state, layer.last])
     assert layer.state["calls"]
-    assert mixing_layers(model, made_data.values((8,))) == []
+    assert layers_apart(model, made_data.values((8,))).mixing == []
     assert [layer.seen, layer.told, layer.shapes, layer.state, layer.last] == before
 
 
@@ -149,7 +150,7 @@ def test_that_a_layer_whose_first_axis_holds_no_samples_does_not_mix_them() -> N
     import keras
     from keras import ops
 
-    from gpu_studio.trainer.seen_apart import mixing_layers
+    from gpu_studio.trainer.seen_apart import layers_apart
 
     class Steady(keras.layers.Layer):
         """Takes (steps, samples, numbers), as recurrent layers of other libraries do."""
@@ -162,13 +163,13 @@ def test_that_a_layer_whose_first_axis_holds_no_samples_does_not_mix_them() -> N
         x = ops.transpose(keras.layers.Reshape((steps, 2))(inputs), (1, 0, 2))
         x = keras.layers.Flatten()(ops.transpose(Steady()(x), (1, 0, 2)))
         model = keras.Model(inputs, keras.layers.Dense(1)(x))
-        assert mixing_layers(model, made_data.values((steps * 2,))) == []
+        assert layers_apart(model, made_data.values((steps * 2,))).mixing == []
 
 
 def test_that_a_layer_that_cannot_be_called_so_is_left_to_the_first_step() -> None:
     import keras
 
-    from gpu_studio.trainer.seen_apart import mixing_layers
+    from gpu_studio.trainer.seen_apart import layers_apart
 
     class Picky(keras.layers.Layer):
         def call(self, x: Any) -> Any:
@@ -177,4 +178,71 @@ def test_that_a_layer_that_cannot_be_called_so_is_left_to_the_first_step() -> No
             return x
 
     model = keras.Sequential([keras.Input((8,)), Picky(), keras.layers.Dense(1)])
-    assert mixing_layers(model, made_data.values((8,))) == []
+    assert layers_apart(model, made_data.values((8,))).mixing == []
+
+
+def test_that_a_loss_of_a_layer_that_is_no_mean_over_samples_is_told() -> None:
+    import keras
+    from keras import ops
+
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.seen_apart import layers_apart, replicas_apart
+
+    class Adding(keras.layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.scale = self.add_weight(shape[-1:], initializer="ones")
+
+        def call(self, x: Any) -> Any:
+            shares = ops.softmax(x * self.scale)
+            first, both = ops.mean(ops.square(shares), axis=0), ops.mean(shares, axis=0)
+            terms = {
+                "balanced": lambda: 0.01 * ops.sum(first * both),
+                "summed": lambda: ops.sum(ops.square(x)),
+                "mean": lambda: ops.mean(ops.square(x)),
+                "weights": lambda: 1e-3 * ops.sum(ops.square(self.scale)),
+                "samples": lambda: ops.sum(ops.square(x), axis=-1),
+                "drawn": lambda: ops.mean(x * keras.random.normal(ops.shape(x))),
+            }
+            self.add_loss(terms[self.name]())
+            return 2 * x
+
+    names = ("balanced", "summed", "mean", "weights", "samples", "drawn")
+    usual = keras.layers.Dense(4, activity_regularizer="l2", kernel_regularizer="l2")
+    model = keras.Sequential([keras.Input((8,)), *(Adding(name=name) for name in names), usual])
+    data = made_data.values((8,))
+    found = layers_apart(model, data)
+    assert (found.mixing, found.adding) == ([], ["balanced", "summed"])
+    (told,) = replicas_apart(model, data, Cut(12, 6, 2))
+    assert told.message.startswith("balanced and summed add to the loss what is no mean")
+    assert not list(replicas_apart(keras.Sequential(model.layers[2:]), data, Cut(12, 6, 2)))
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"),
+    [
+        ((12, 6, 2), "which 2 replicas cannot share"),
+        ((12, 4, 1), "and batches have 4"),
+        ((14, 6, 1), "and the last batch of training samples has 2"),
+        ((12, 6, 1), ""),
+    ],
+)
+def test_that_a_layer_that_keeps_states_has_whole_batches(
+    cut: tuple[int, int, int], said: str
+) -> None:
+    import keras
+
+    from gpu_studio.plan import Plan
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.errors import PlanRefused
+    from gpu_studio.trainer.layer_state import beginning_anew, kept_states
+    from gpu_studio.trainer.seen_apart import refuse_unkept_states
+
+    memory = keras.layers.LSTM(2, stateful=True, name="memory")
+    model = keras.Sequential([keras.Input((3, 1), batch_size=6), memory])
+    data = made_data.values((3, 1), samples=cut[0])
+    with nullcontext() if not said else pytest.raises(PlanRefused, match=said):
+        refuse_unkept_states(Plan(), model, data, Cut(*cut), served=False)
+    assert kept_states(model) == ("memory", 6)
+    with beginning_anew(model):
+        assert kept_states(model) is None
+    assert memory.stateful
