@@ -232,7 +232,12 @@ def _at_top_level(tree: ast.Module, *, as_program: bool = True) -> Iterator[ast.
 
 
 def _asks_for_main(test: ast.expr) -> bool:
-    return ast.unparse(test) in ("__name__ == '__main__'", "'__main__' == __name__")
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = (test.left, *test.comparators)
+    names = {each.id for each in sides if isinstance(each, ast.Name)}
+    texts = {each.value for each in sides if isinstance(each, ast.Constant)}
+    return len(sides) == 2 and names == {"__name__"} and texts == {"__main__"}
 
 
 # A data folder may hold a million files: a hint is not worth reading them all.

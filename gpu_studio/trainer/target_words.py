@@ -59,10 +59,13 @@ def odd_meetings(
     for learner, head in zip(learners, heads, strict=True):
         path, target = dataset.targets[learner.target]
         form, loss = learner.form, head.loss
-        if not loss.given and form.kind in ("classes", "one_hot"):
+        if _rescaled(learner) or (not loss.given and form.kind in ("classes", "one_hot")):
             target = replace(target, lowest=0.0, highest=0.0)  # the loss is given others
         called = f"{'/'.join(('y', *map(str, path)))} in {dataset.name}"
         known = _known(loss.keras_loss)
+        # What the outputs look like is tried for such targets only: see `_seen_ending`.
+        if known and target.measured and not (form.ending or target.yes_or_no or target.one_hot):
+            known = replace(known, from_logits=True)  # it may be either: nothing is said of that
         if known is not None:
             yield from oddities(target, called, known, form.units, form.ending)
 
@@ -73,6 +76,12 @@ def odd_warnings(
     """Return what a run says of that."""
     for odd in odd_meetings(dataset, learners, heads):
         yield events.Warned(message=f"{odd.text} {odd.why}", suggestion=odd.advice)
+
+
+def _rescaled(learner: Learner) -> bool:
+    """Whether the last layer brings the output to where the targets are."""
+    last = learner.end.tensor._keras_history.operation  # noqa: SLF001
+    return type(last).__name__ in ("Rescaling", "Normalization", "Lambda")
 
 
 def _known(loss: Any) -> KerasLoss | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from gpu_studio.contract import Log, Warned
@@ -21,6 +22,9 @@ from gpu_studio.plan import Plan
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import compiled_model
 from gpu_studio.trainer.program import Program
+
+# Else `compile` writes down what Keras makes of "auto": True where there is a card.
+keras.Model._resolve_auto_jit_compile = lambda _model: False  # noqa: SLF001
 
 
 def xla_facts(model: Any) -> XlaFacts:

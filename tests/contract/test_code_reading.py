@@ -109,6 +109,7 @@ def test_that_code_which_trains_when_it_is_imported_is_seen(code: str) -> None:
         "def train(model):\n    model.fit(x, epochs=3)",
         "scaler = Scaler().fit(x)",
         "tokenizer.fit(texts, vocabulary=100)",
+        f"if {'+'.join('a' * 900)}:\n    pass",
     ],
 )
 def test_that_code_which_trains_only_as_a_program_is_left_alone(code: str) -> None:

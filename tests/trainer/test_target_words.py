@@ -51,3 +51,34 @@ def test_that_values_taken_for_class_ids_are_told_once_with_the_way_out(name):
 )
 def test_that_nothing_is_told_where_values_or_classes_are_learnt(ids, outputs, loss):
     assert said(ids, outputs, loss) == []
+
+
+def test_that_no_alarm_is_raised_where_an_ending_is_not_tried_or_the_last_layer_rescales():
+    import keras
+    from keras import layers
+
+    from gpu_studio.plan import Named
+    from gpu_studio.trainer.keras_objects import learners_of, make_objective
+    from gpu_studio.trainer.target_words import odd_meetings
+
+    def odd(y, last, loss: str) -> list[str]:
+        train = Split(np.zeros((len(y), 2), np.float32), y)
+        dataset = Dataset("homes.csv", train, None, None, target_of([train]))
+        sample = keras.Input((2,))
+        model = keras.Model(sample, last(sample))
+        training = Training(loss=Named(loss, {} if loss == "mse" else {"from_logits": False}))
+        learners = learners_of(training, dataset, model)
+        heads = make_objective(learners).heads
+        return [each.name for each in odd_meetings(dataset, learners, heads)]
+
+    def mean(x):
+        heads = [layers.Dense(1, activation="sigmoid")(x) for _ in range(2)]
+        return layers.Average()(heads)
+
+    def rescaled(x):
+        return layers.Rescaling(100_000)(layers.Dense(1)(x))
+
+    shares, prices = np.linspace(0, 1, 12, dtype=np.float32), np.float32([100_000.5, 500_000])
+    assert odd(shares[:, None], mean, "binary_crossentropy") == []
+    assert odd(prices[:, None], rescaled, "mse") == []
+    assert odd(prices[:, None], layers.Dense(1), "mse") == ["targets far from 0"]

@@ -184,8 +184,10 @@ def _plain(value: Any, default: Any) -> Any:
 
 _MOST = 4 << 20
 _PUT_ASIDE = ".refused"
-_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]*)|([0-7]+)|.)", re.DOTALL)
-_OBJECTS = re.compile(rb"@(?:Variant|DateTime)\(")
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]*)|([0-7]+)|\r\n|\n\r|.)", re.DOTALL)
+_SKIPPED = re.compile(rb"[^!#-~]")
+"""What Qt may pass over within a value: quotes, blanks after one, a byte order mark."""
+_OBJECTS = re.compile(rb"[=,]@(?:Variant|DateTime)\(")
 """Values that Qt makes objects of. PySide unpickles some, and a pickle runs what it says."""
 
 
@@ -207,8 +209,8 @@ def _harmless(path: Path) -> Path:
 
 
 def _as_qt_reads(text: bytes) -> bytes:
-    """The text of an INI file without its quotes, and with what its escapes stand for."""
-    return _ESCAPE.sub(_meant, text).replace(b'"', b"")
+    """The text of an INI file without what Qt skips, and with what its escapes stand for."""
+    return _SKIPPED.sub(b"", _ESCAPE.sub(_meant, text))
 
 
 def _meant(found: re.Match[bytes]) -> bytes:

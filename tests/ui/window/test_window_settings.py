@@ -115,11 +115,17 @@ def _hidden(text: bytes, how: str) -> bytes:
         "wide": b"\\x10040V\\x10061riant(",
         "quoted": b'@V"arian"t(',
         "skipped": b"@V\\qariant(",
+        "blank": b'@V"aria" nt(',
+        "lines": b"@V\\\r\nariant(",
+        "mark": b"\\x40\xef\xbb\xbfVariant(",
     }
     return text.replace(b"@Variant(", forms[how])
 
 
-@pytest.mark.parametrize("how", ["plain", "escaped", "octal", "wide", "quoted", "skipped"])
+@pytest.mark.parametrize(
+    "how",
+    ["plain", "escaped", "octal", "wide", "quoted", "skipped", "blank", "lines", "mark"],
+)
 def test_that_nothing_in_the_file_is_unpickled(tmp_path: Path, how: str) -> None:
     path, ran = tmp_path / "window.ini", tmp_path / "ran"
     store = QSettings(str(path), QSettings.Format.IniFormat)
@@ -144,6 +150,6 @@ def test_that_what_is_no_file_is_not_waited_for(
 
 
 def test_that_an_at_sign_and_what_looks_like_an_object_are_remembered(tmp_path: Path) -> None:
-    plans = ("/home/a@b/x.toml", "@x", "@Invalid()")
+    plans = ("/home/a@b/x.toml", "@x", "@Invalid()", "/a/@Variant(1).toml", "@Variant(1)")
     Settings(tmp_path / "window.ini").set(RECENT_PLANS, plans)
     assert Settings(tmp_path / "window.ini").get(RECENT_PLANS) == plans
