@@ -10,11 +10,13 @@ import msgspec
 
 from gpu_studio.contract import RunDirectory, read_json, write_private
 
+NOT_PREDICTED = "cuDNN's workspaces or what XLA changes"
+
 
 class Prediction(msgspec.Struct, kw_only=True, frozen=True):
     """Predicted peak `bytes` of a step on each logical device, and its seconds.
 
-    None: not predicted. On the devices in `incomplete` cuDNN's workspaces come besides.
+    None: not predicted. On the devices in `incomplete` it is without NOT_PREDICTED.
     """
 
     bytes: dict[str, int] = {}
@@ -23,7 +25,7 @@ class Prediction(msgspec.Struct, kw_only=True, frozen=True):
 
     def missing_on(self, device: str) -> str:
         """What is not in the bytes of this device, after them in words; empty if nothing is."""
-        return ", without cuDNN's workspaces" if device in self.incomplete else ""
+        return f", without {NOT_PREDICTED}" if device in self.incomplete else ""
 
     @property
     def empty(self) -> bool:

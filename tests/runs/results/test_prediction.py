@@ -33,7 +33,7 @@ def test_that_it_is_kept_on_which_devices_workspaces_come_besides(run):
     assert kept == Prediction(
         bytes={"GPU:0": 7, "GPU:1": 8}, step_seconds=0.5, incomplete=("GPU:0",)
     )
-    assert kept.missing_on("GPU:0") == ", without cuDNN's workspaces"
+    assert kept.missing_on("GPU:0") == ", without cuDNN's workspaces or what XLA changes"
     assert kept.missing_on("GPU:1") == ""
 
 
