@@ -225,8 +225,7 @@ class GraphLayer:
     """One layer that can be placed, by the name that `distribution.placed.layers` uses.
 
     A layer of a nested model has the path `outer/inner`. A layer that is called several times
-    appears once, with the inputs of all calls. Input layers are left out: they hold and compute
-    nothing.
+    appears once, with the inputs of all calls. Input layers, which hold nothing, are left out.
     """
 
     name: str

@@ -62,15 +62,19 @@ def other_draws(before: Plan, after: Plan, machine: Machine) -> str:
     """The warning if resuming makes random layers draw other numbers.
 
     `before` is the run's plan and `after` the new one. They draw for each part of a batch: each
-    replica's, or each micro-batch of a placed model. Empty if the number of parts stays the same.
+    replica's, or each micro-batch of a placed model, and XLA makes others of the same seed. Empty
+    if neither changes.
     """
     was, now = _parts(before, machine), _parts(after, machine)
-    if was == now:
+    xla = before.training.jit_compile, after.training.jit_compile
+    if was == now and xla[0] == xla[1]:
         return ""
+    why = f"A batch comes in {now} part{'s' if now > 1 else ''} now, not in {was}"
+    if was == now:
+        why = f"XLA compiles the steps {'now' if xla[1] else 'no longer'}"
     return (
-        f"A batch comes in {now} part{'s' if now > 1 else ''} now, not in {was}: dropout and other "
-        "random layers draw other numbers from here on. A model without such layers trains to the "
-        "same losses."
+        f"{why}: dropout and other random layers draw other numbers from here on. A model without "
+        f"such layers trains to the same losses{', but for rounding' if xla[0] != xla[1] else ''}."
     )
 
 

@@ -161,3 +161,14 @@ def test_that_random_layers_which_will_draw_other_numbers_are_told_of_before_the
     said = other_draws(was, now, TWO_CARDS)
     assert told in said
     assert bool(told) == bool(said)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_that_resuming_with_xla_or_no_longer_with_it_is_said_to_draw_other_numbers(on):
+    without = Plan()
+    by_xla = with_settings(without, ["training.jit_compile=true"])
+    plans = (without, by_xla) if on else (by_xla, without)
+    said = other_draws(*plans, TWO_CARDS)
+    assert said.startswith(f"XLA compiles the steps {'now' if on else 'no longer'}: dropout and")
+    assert said.endswith("to the same losses, but for rounding.")
+    assert other_draws(by_xla, by_xla, TWO_CARDS) == ""
