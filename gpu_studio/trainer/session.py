@@ -270,8 +270,7 @@ def _own_steps(
 ) -> Program:
     """The program of a model that brings a `train_step` or parts of it."""
     source, total = name_of(plan.model), steps * plan.training.epochs
-    compiled = compiles(plan, model, tell)
-    own = own_in_steps(model)[0]
+    compiled, own = compiles(plan, model, tell), own_in_steps(model)[0]
     if spread.served:
         refuse_own_steps(source, own)
     refuse_beside_own_steps(plan.training, source, own, placed=spread.placement is not None)

@@ -20,7 +20,6 @@ from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract import Communication, DeviceTimes
 from gpu_studio.plan import LARGEST_BYTES
 from gpu_studio.runs.reading.placements import Judgement, LayerRow, PassRow, judged
-from gpu_studio.runs.results.prediction import NOT_PREDICTED
 from gpu_studio.runs.results.report import run_charts
 from gpu_studio.runs.results.report.chart import Markup, join, tag
 from gpu_studio.runs.results.report.elements import (
@@ -187,7 +186,8 @@ def _memory(run: RunFigures, every: Sequence[Fact]) -> Markup | None:
         notes += ["Of a logical CPU only the variables are counted; a whole step is predicted."]
     if run.prediction.incomplete:
         where = ", ".join(run.prediction.incomplete)
-        notes += [f"What is predicted of {where} is without {NOT_PREDICTED}."]
+        missing = run.prediction.missing_on(run.prediction.incomplete[0]).lstrip(",")
+        notes += [f"What is predicted of {where} is{missing}."]
     if whole is None or not notes:
         return whole
     return join(whole, tag("p", " ".join(notes), class_="muted"))
