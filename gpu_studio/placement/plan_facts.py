@@ -113,11 +113,10 @@ class ModelFacts:
     `details` is the traceback of the user's own code where that failed. `graph` stands where only
     the optimizer or the loss was refused, which `training_error` says. An error is `of_the_moment`
     where there was no memory for a look at the model: the plan itself may be in order. `learnt`
-    says how the only output is held against the target; `learners` say so of each output, by its
-    name. `inputs` and `outputs` are those of the model. `own_steps` are the methods of its own,
-    such as `train_step`, by which the model is trained instead; what such a step holds is not
-    known. `measures` are the names of what each epoch measures on a split; empty where only
-    training tells. Its optimizer is `conditional` where it changes variables in some steps only.
+    says how the only output is held against the target; `learners` say so of each output by name.
+    `own_steps` are the methods of its own, such as `train_step`, by which it is trained instead;
+    what such a step holds is not known. `measures` names what each epoch measures on a split; empty
+    where only training tells. Its optimizer is `conditional` where some steps change no variables.
     `states` are of a layer that keeps them from batch to batch, as in `start_rules.unkept`.
     """
 

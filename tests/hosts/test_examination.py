@@ -18,7 +18,7 @@ from gpu_studio.hosts.examination import _command, examined, filesystem_of, name
 from gpu_studio.hosts.slurm_run import shell_of
 from gpu_studio.plan import AbsolutePlan, with_absolute_files
 from gpu_studio.plan.cluster_values import Cluster, Slurm
-from gpu_studio.runs.cluster_start import machine_problems
+from gpu_studio.runs.launch import machine_problems
 from gpu_studio.trainer.cluster.ports import free_ports
 
 WORKERS = "distribution.strategy=multi_worker"

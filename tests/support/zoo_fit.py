@@ -13,10 +13,11 @@ import importlib.util
 import inspect
 import json
 import os
+import random
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,14 @@ def _in_order(arrays: Any, rows: int, training: Mapping[str, Any]) -> Any:
     return data.prefetch(8)
 
 
+def _undrawn(find: Callable[[], Any]) -> Any:
+    """Return what `find` gives, and let it draw nothing that layers built later would draw."""
+    drawn = random.getstate()
+    found = find()
+    random.setstate(drawn)
+    return found
+
+
 class _Clock:
     """Made late, so that Keras is imported only in the process that fits."""
 
@@ -203,6 +212,7 @@ class _Clock:
                 super().__init__()
                 self.ends, self.steps = list[float](), 0
                 self.states: list[tuple[Any, int]] = []
+                self.complete = False
 
             def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
                 self._place(self.steps)
@@ -217,8 +227,8 @@ class _Clock:
             def _place(self, step: int) -> None:
                 if own or not places:  # their steps go on drawing, here as there
                     return
-                if not self.states:  # once the model is built
-                    self.states = states_of(model)
+                if not self.complete:  # Keras builds some models in their first step only
+                    self.states, self.complete = _undrawn(lambda: states_of(model)), model.built
                 for state, seed in self.states:
                     state.assign([seed, 4096 * step])
 

@@ -29,7 +29,7 @@ from gpu_studio import plan as plans
 from gpu_studio.contract import STATE_FILE, WEIGHTS_FILE
 from gpu_studio.trainer import session
 from gpu_studio.trainer.answers import checkpoint
-from gpu_studio.trainer.cluster.serving import serve
+from gpu_studio.trainer.cluster.commanded import serve
 
 is_on = tf.config.experimental.tensor_float_32_execution_enabled
 turn = tf.config.experimental.enable_tensor_float_32_execution

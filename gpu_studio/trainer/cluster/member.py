@@ -36,10 +36,9 @@ from gpu_studio.contract.events import Event
 from gpu_studio.hosts.slurm_run import ALONE, MAIL
 from gpu_studio.trainer import environment, user_code
 from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave, MemberEnded, Over, Told
-from gpu_studio.trainer.cluster.chief import Chief
+from gpu_studio.trainer.cluster.commanded import Chief, serve
 from gpu_studio.trainer.cluster.mail import ASKED, FIRST_PATIENCE_S, PATIENCE_S, Mail
 from gpu_studio.trainer.cluster.roles import JOBS, Part
-from gpu_studio.trainer.cluster.serving import serve
 from gpu_studio.trainer.cluster.status import Status, Telling
 from gpu_studio.trainer.cluster.whereabouts import (
     FIND_NAMES,
