@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -169,7 +169,7 @@ def read_as_text(code: bytes) -> Reading:
     ):  # nested too deeply to be taken apart, but perhaps not to be run
         return Reading(open=True)
     defines, binds = [], []
-    for node in _at_top_level(tree):
+    for node in _run_by(tree.body, as_program=True):
         if isinstance(node, _DEFINITIONS):
             defines.append(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -198,8 +198,8 @@ _OF_KERAS_FIT = {"batch_size", "callbacks", "epochs", "steps_per_epoch", "valida
 def _trains_at(tree: ast.Module) -> int:
     """The line of a `fit` that runs when the file is imported, or of a call of what has one."""
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-    training = {each.name for each in functions if any(map(_fits, ast.walk(each)))}
-    for node in _at_top_level(tree, as_program=False):
+    training = {each.name for each in functions if any(map(_fits, _run_by(each.body)))}
+    for node in _run_by(tree.body):
         if isinstance(node, ast.Call):
             calls = isinstance(node.func, ast.Name) and node.func.id in training
             if calls or _fits(node):
@@ -216,22 +216,24 @@ def _fits(node: ast.AST) -> bool:
     )
 
 
-def _at_top_level(tree: ast.Module, *, as_program: bool = True) -> Iterator[ast.AST]:
-    """All statements that run with the file, also under `if` or `try`, but not in functions.
+def _run_by(body: Sequence[ast.AST], *, as_program: bool = False) -> Iterator[ast.AST]:
+    """All that runs with these statements, also under `if` or `try`, but not in inner functions.
 
-    With `as_program` also those that run only if the file is started, and not imported.
+    With `as_program` also what runs only if the file is started, and not imported.
     """
-    todo: deque[ast.AST] = deque([tree])
+    todo = deque(body)
     while todo:
         node = todo.popleft()
         yield node
-        if isinstance(node, ast.If) and not as_program and _asks_for_main(node.test):
-            todo.extend(node.orelse)
+        if isinstance(node, ast.If | ast.IfExp) and not as_program and _asks_for_main(node.test):
+            todo.extend(node.orelse if isinstance(node.orelse, list) else [node.orelse])
         elif not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
             todo.extend(ast.iter_child_nodes(node))
 
 
 def _asks_for_main(test: ast.expr) -> bool:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(map(_asks_for_main, test.values))
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
         return False
     sides = (test.left, *test.comparators)

@@ -24,6 +24,7 @@ from gpu_studio.plan import (
 from gpu_studio.plan.catalogue import SCHEDULES, needs_length, steps_of
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.plan.rules.start_rules import (
+    Unkept,
     beside_own_steps,
     never_ends,
     parts_in_words,
@@ -146,7 +147,14 @@ def _unkept(
     batch = 0 if streamed else plan.training.batch_size
     found = unkept(model.states, _apart(plan, machine), batch, samples)
     if found is not None:
-        yield Problem(found.field, found.value, f"{found.why}: {found.advice}")
+        yield Problem(found.field, _value(found, plan), f"{found.why}: {found.advice}")
+
+
+def _value(found: Unkept, plan: Plan) -> str:
+    if found.field == "distribution.strategy":
+        return shown(plan.distribution.strategy)
+    placed = plan.distribution.placed
+    return str(placed.micro_batches) if placed and "micro" in found.field else found.value
 
 
 def _apart(plan: Plan, machine: Machine) -> str:

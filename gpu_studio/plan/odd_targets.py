@@ -5,6 +5,7 @@ Keras trains them; what comes of it is seldom what is meant.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from gpu_studio.plan.targets import Target
 
 SPARSE = "sparse_categorical_crossentropy"
 BINARY = ("binary_crossentropy", "binary_focal_crossentropy")
-SHARES = {
+PROBABILITIES = {
     SPARSE: "softmax",
     "categorical_crossentropy": "softmax",
     "categorical_focal_crossentropy": "softmax",
@@ -23,6 +24,8 @@ SHARES = {
 DISTANCES = ("mean_squared_error", "mean_absolute_error", "huber", "log_cosh")
 FAR = 10_000
 """Outputs begin near 0; Adam's usual rate moves them by some thousandths a step."""
+MANY_DIGITS = 1e9
+"""Numbers from here on are written with an exponent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,37 +71,39 @@ def oddities(
             _from_0(target, units),
         )
     yield from _squashed(loss, ending)
-    if loss.name in DISTANCES and max(-low, high) >= FAR:
-        scale = 10 ** (len(str(int(max(-low, high)))) - 1)
+    if loss.name in DISTANCES and FAR <= max(-low, high) < math.inf:
+        scale = 10 ** int(math.log10(max(-low, high)))
         yield Oddity(
             "targets far from 0",
             f"The targets {span}, and outputs begin near 0.",
             "Steps of a usual learning rate take very long to get there, or overshoot.",
-            f"Divide the targets by {rounded(scale)}, or end the model in "
-            f"keras.layers.Rescaling({scale}).",
+            f"Divide the targets by {_figure(scale)}, or end the model in "
+            f"keras.layers.Rescaling({scale if scale < MANY_DIGITS else f'{scale:.0e}'}).",
         )
 
 
 def _figure(number: float) -> str:
+    if abs(number) >= MANY_DIGITS:
+        return f"{number:.3g}"
     return rounded(number) if number >= 0 else f"-{rounded(-number)}"
 
 
 def _squashed(loss: KerasLoss, ending: str) -> Iterator[Oddity]:
-    """Outputs that are no shares though the loss takes them for such, or the other way round."""
-    wanted = SHARES.get(loss.name)
+    """Logits though the loss takes outputs for probabilities, or the other way round."""
+    wanted = PROBABILITIES.get(loss.name)
     if wanted is None or loss.from_logits == (not ending):
         return
     if ending:
         yield Oddity(
-            "shares as logits",
+            "probabilities as logits",
             f"The model ends in a {ending}, and its loss {loss.name} has from_logits=True.",
             f"Keras looks for what went into the {ending}, and squashes twice where it finds none.",
             "Leave out from_logits, or the activation.",
         )
         return
     yield Oddity(
-        "logits as shares",
-        f"The loss {loss.name} takes outputs for shares of 1, and the model ends in no {wanted}.",
+        "logits as probabilities",
+        f"The loss {loss.name} takes outputs for probabilities, and the model ends in no {wanted}.",
         "Outputs outside 0 to 1 are cut off there, and learn nothing.",
         f'End the model in activation="{wanted}", or give the loss from_logits=True.',
     )

@@ -28,6 +28,7 @@ from gpu_studio.plan import (
     Plan,
     Problem,
     listed,
+    printable,
     reference,
     references_of,
     shown,
@@ -91,7 +92,7 @@ def trained_on_import(plan: AbsolutePlan) -> Iterator[Caution]:
         if line:
             yield Caution(
                 f"trains on import: {path}",
-                f"{path.name} trains by itself whenever it is imported, in line {line}.",
+                f"{printable(path.name)} seems to train as soon as it is imported, by line {line}.",
                 "It is imported at each start of a run, and to look at its model and data: it "
                 "would train there first, and write its files again. Put those lines below "
                 'if __name__ == "__main__": in the file.',

@@ -10,12 +10,14 @@ Sums are rounded in another order: losses agree to a millionth or so. Random num
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from gpu_studio.common.practice import PRACTICE
 from gpu_studio.contract import Log, Warned
 from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.plan import Plan
@@ -46,7 +48,9 @@ def compiles(plan: Plan, model: Any, tell: Callable[[Any], object]) -> bool:
     compiled = xla.compiles(plan)
     if compiled:
         by = "" if plan.training.jit_compile else ", as the model was compiled"
-        tell(Log(message=f"XLA compiles each training step{by}: once for each shape of a batch."))
+        but = " Practice cards run steps without it." if os.environ.get(PRACTICE) else ""
+        said = f"XLA compiles each training step{by}: once for each shape of a batch.{but}"
+        tell(Log(message=said))
     return compiled
 
 

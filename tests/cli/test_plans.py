@@ -31,7 +31,7 @@ def test_that_code_which_trains_when_it_is_imported_is_warned_of(gpu_studio, tmp
     answer = gpu_studio("check", plan_file)
     assert answer.code == 0
     assert answer.err.startswith(
-        "own.py trains by itself whenever it is imported, in line 2. It is imported at each start"
+        "own.py seems to train as soon as it is imported, by line 2. It is imported at each start"
     )
     (told,) = gpu_studio("check", plan_file, "--json").document["cautions"]
     assert told == answer.err.strip()

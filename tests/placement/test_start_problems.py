@@ -120,14 +120,14 @@ WHOLE = replace(DATA, train=80, validation=20, test=0)
             Distribution("mirrored"),
             Training(batch_size=20),
             WHOLE,
-            "^distribution.strategy is 2 replicas: the layer memory .* of 20 .* cannot share: ch",
+            '^distribution.strategy is "mirrored": the layer memory .* of 20 .* cannot share: ch',
         ),
         (Distribution("placed", placed=Placed()), Training(batch_size=20), WHOLE, ""),
         (
             Distribution("placed", placed=Placed(micro_batches=4)),
             Training(batch_size=20),
             WHOLE,
-            "^distribution.placed.micro_batches is 4 micro-batches: .* cannot share",
+            "^distribution.placed.micro_batches is 4: .* cannot share",
         ),
         (
             Distribution("parameter_server"),

@@ -76,7 +76,7 @@ def test_that_scores_taken_for_shares_are_told_and_shares_taken_for_scores(loss,
     target = between(0, 1, 2)
     [told] = found(target, loss, units, "")
     assert told.text == (
-        f"The loss {loss} takes outputs for shares of 1, and the model ends in no {ends}."
+        f"The loss {loss} takes outputs for probabilities, and the model ends in no {ends}."
     )
     [told] = found(target, KerasLoss(loss, from_logits=True), units, ends)
     assert told.text == f"The model ends in a {ends}, and its loss {loss} has from_logits=True."
