@@ -114,7 +114,7 @@ def _mixing_apart(model: Any, dataset: Dataset, cut: Cut) -> Iterator[Warned]:
         yield Warned(
             message=f"{adds} {'adds' if len(apart.adding) == 1 else 'add'} to the loss what is no "
             f"mean over samples. Each of {cut.replicas} replicas adds that of its own part of "
-            f"{part}, and trained is on their mean: losses differ from those of one device.",
+            f"{part}, and the run trains on their mean: losses differ from those of one device.",
             suggestion="Train on one device for the loss as it is.",
         )
 

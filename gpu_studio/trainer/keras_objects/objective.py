@@ -158,8 +158,8 @@ class Objective:
             if head.loss.of_batches:
                 yield (
                     f"The loss {head.loss.name} is one of a whole batch. Each of the {parts} "
-                    "replicas computes it for its own part, and trained is on their mean: that is "
-                    "another loss than on one device."
+                    "replicas computes it for its own part, and the run trains on their mean: that "
+                    "is another loss than on one device."
                 )
 
     def total(self, losses: Sequence[Any]) -> Any:

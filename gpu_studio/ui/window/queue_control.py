@@ -303,7 +303,7 @@ class QueueControl(QObject):
     def _predicted(self, plan: AbsolutePlan) -> tuple[dict[str, int], tuple[str, ...]]:
         """What the open plan takes of each logical device, as far as TensorFlow has told of it.
 
-        With the devices on which cuDNN's workspaces come besides.
+        With the devices on which cuDNN's workspaces come besides, or XLA changes it.
         """
         machine, facts = self._services.readiness.machine, self._services.facts.known_of(plan)
         if machine is None or facts is None:
