@@ -404,6 +404,13 @@ _ELEMENTWISE = OVERWRITING - {
 }
 
 
+def flops_with_loops(operation: Any) -> float:
+    """The floating-point operations of one operation, or of all turns of a loop."""
+    if operation.type not in LOOPS:
+        return flops(operation)
+    return _turns(operation) * sum(map(flops_with_loops, _body(operation).get_operations()))
+
+
 def flops(operation: Any) -> float:
     """The floating-point operations of one operation of a graph.
 

@@ -25,7 +25,7 @@ from gpu_studio.trainer.answers.sent_tensors import meetings_of, meets_of
 from gpu_studio.trainer.answers.step_operations import (
     Graph,
     added_up_bytes,
-    flops,
+    flops_with_loops,
     root,
     size_of,
 )
@@ -334,7 +334,7 @@ class _Step:
         backward: dict[str, float] = {}
         for op, path in zip(self.graph.operations, self._paths(), strict=True):
             sums = backward if _is_backward(op) else forward
-            sums[path] = sums.get(path, 0.0) + flops(op) / self._trace.batch
+            sums[path] = sums.get(path, 0.0) + flops_with_loops(op) / self._trace.batch
         return forward, backward
 
     def _paths(self) -> list[str]:

@@ -253,6 +253,27 @@ def test_that_a_term_of_a_gradient_is_rehearsed_where_tensorflow_computes_it():
     assert not waits_for_the_way_back(rewritten)
 
 
+def test_that_the_work_of_a_loop_is_that_of_all_its_turns():
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.step_operations import flops_with_loops
+
+    weight = tf.ones((4, 4))
+
+    @tf.function(autograph=False)
+    def recur(x):
+        rows = tf.TensorArray(tf.float32, 7).unstack(tf.transpose(x, (1, 0, 2)))
+        return tf.while_loop(
+            lambda turn, _: turn < 7,
+            lambda turn, state: (turn + 1, tf.matmul(rows.read(turn) + state, weight)),
+            (0, tf.zeros((SAMPLES, 4))),
+        )[1]
+
+    graph = recur.get_concrete_function(tf.TensorSpec((SAMPLES, 7, 4))).graph
+    found = sum(map(flops_with_loops, graph.get_operations()))
+    assert found == pytest.approx(7 * SAMPLES * (2 * 4 * 4 + 4), rel=0.01)
+
+
 def test_that_the_scope_of_a_runs_loop_is_no_layers(monkeypatch):
     """A cast that Keras makes for a layer lies in it; gradients of the loss do too."""
     import tensorflow as tf
