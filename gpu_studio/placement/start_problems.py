@@ -6,6 +6,7 @@ They are what the trainer refuses once it has the data, the built model and its 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
@@ -24,7 +25,6 @@ from gpu_studio.plan import (
 from gpu_studio.plan.catalogue import SCHEDULES, needs_length, steps_of
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.plan.rules.start_rules import (
-    Unkept,
     beside_own_steps,
     never_ends,
     parts_in_words,
@@ -147,14 +147,8 @@ def _unkept(
     batch = 0 if streamed else plan.training.batch_size
     found = unkept(model.states, _apart(plan, machine), batch, samples)
     if found is not None:
-        yield Problem(found.field, _value(found, plan), f"{found.why}: {found.advice}")
-
-
-def _value(found: Unkept, plan: Plan) -> str:
-    if found.field == "distribution.strategy":
-        return shown(plan.distribution.strategy)
-    placed = plan.distribution.placed
-    return str(placed.micro_batches) if placed and "micro" in found.field else found.value
+        value = attrgetter(found.field)(plan)
+        yield Problem(found.field, shown(value), f"{found.why}: {found.advice}")
 
 
 def _apart(plan: Plan, machine: Machine) -> str:

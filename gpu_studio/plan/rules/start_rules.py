@@ -64,7 +64,6 @@ class Unkept:
     """Why a layer's states cannot be kept from batch to batch: by the field, and what helps."""
 
     field: str
-    value: str
     why: str
     advice: str
 
@@ -87,7 +86,6 @@ def unkept(
         why = f"{keeps} (stateful=True), which {apart} cannot share"
         return Unkept(
             field,
-            apart,
             why,
             'choose "none", "one_device", or "placed" with micro_batches = 1; or make the model '
             "without stateful=True",
@@ -95,13 +93,13 @@ def unkept(
     if batch and batch != kept:
         why = f"{keeps} (stateful=True), and batches have {batch}"
         advice = f"set training.batch_size to {kept}, or make the model with batch_size={batch}"
-        return Unkept("training.batch_size", str(batch), why, advice)
+        return Unkept("training.batch_size", why, advice)
     for split, count in samples.items():
         if count % kept:
             left = count % kept
             why = f"{keeps} (stateful=True), and the last batch of {split} samples has {left}"
             advice = f"let the {split} samples be a multiple of {kept}"
-            return Unkept("training.batch_size", str(kept), why, advice)
+            return Unkept("training.batch_size", why, advice)
     return None
 
 

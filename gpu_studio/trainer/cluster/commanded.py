@@ -50,9 +50,8 @@ class Chief(Alone):
 def serve(todo: plan.Plan, config: str) -> object:
     """Open TensorFlow's port for a worker or server; return what serves it.
 
-    `config` (TF_CONFIG) names the process.
-
-    Whoever holds what is returned keeps the port open: threads of TensorFlow's own serve it.
+    `config` (TF_CONFIG) names the process. Whoever holds what is returned keeps the port open:
+    threads of TensorFlow's own serve it.
     """
     os.environ["TF_CONFIG"] = config
     # As TensorFlow's guide advises: else a worker waits ten minutes for a server that has gone.

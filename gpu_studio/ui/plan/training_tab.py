@@ -127,32 +127,30 @@ class RunForm(Form):
         self.shares = FactLines()
         self.put(self.shares)
         self.add_limited("training.seed", _LIMITS["seed"])
-        precision = Field(
-            "training.mixed_precision",
+        self._add_switch(
+            "mixed_precision",
             "mixed precision",
             "computes in 16 bits where the device is fast at it, and keeps the weights in 32",
-            Training().mixed_precision,
         )
-        self.add(precision, Switch("mixed precision"))
-        products = Field(
-            "training.tf32",
+        self._add_switch(
+            "tf32",
             "TF32",
             "float32 products on cards since Ampere: faster, and each differs by about a "
             "thousandth; off: a CPU's losses, but for rounding",
-            Training().tf32,
         )
-        self.add(products, Switch("TF32"))
-        compiled = Field(
-            "training.jit_compile",
+        self._add_switch(
+            "jit_compile",
             "XLA",
             "compile each training step with XLA, as fit does on a card; on one device",
-            Training().jit_compile,
         )
-        self.add(compiled, Switch("XLA"))
         self.add_limited("training.steps_per_call", _LIMITS["steps_per_call"], "steps a call")
         self.add_limited("training.steps_per_epoch", _LIMITS["steps_per_epoch"], "steps an epoch")
         validated = _LIMITS["validation_steps"]
         self.add_limited("training.validation_steps", validated, "validation steps")
+
+    def _add_switch(self, name: str, label: str, hint: str) -> None:
+        field = Field(f"training.{name}", label, hint, getattr(Training(), name))
+        self.add(field, Switch(label))
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan, and each replica's part of a batch."""
