@@ -1,14 +1,13 @@
 """The command line: thin commands over the other packages.
 
 Importing it is cheap: a command imports what it needs when it runs, so that `--help` responds at
-once.
+once, and Ctrl+C while Python imports is as quiet as later.
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
-
-from gpu_studio.cli.entry import run_command, run_window
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,9 +16,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: done. 1: the run failed. 2: refused, with nothing done. 3: the run was stopped before its
     end. 4: the run was lost. 130: interrupted.
     """
-    return run_command(argv)
+    try:
+        from gpu_studio.cli.entry import run_command
+
+        return run_command(argv)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
 
 
 def window(argv: Sequence[str] | None = None) -> int:
     """Open the window with the arguments `argv` (default: the process's); return the exit code."""
-    return run_window(argv)
+    try:
+        from gpu_studio.cli.entry import run_window
+
+        return run_window(argv)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT

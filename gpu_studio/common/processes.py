@@ -59,6 +59,28 @@ def start_in_background(words: Sequence[str], log: Path) -> subprocess.Popen[byt
         os.close(file)
 
 
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@contextmanager
+def signals_await_handlers() -> Iterator[None]:
+    """Processes that are started in the block keep what would end them until `take_signals`.
+
+    A process that tells its end cannot do so while Python still imports. Only for programs that
+    call `take_signals`: nothing but SIGKILL ends others.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def take_signals() -> None:
+    """Take what was kept since this process began: its handlers are there now."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+
 _MOST_AT_ONCE = 64
 
 

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_studio import plan as plans
-from gpu_studio.common.processes import module_command, module_environment
+from gpu_studio.common.processes import (
+    module_command,
+    module_environment,
+    signals_await_handlers,
+)
 from gpu_studio.common.safe_files import open_regular
 from gpu_studio.contract import Resume, RunDirectory, lock
 from gpu_studio.contract.consent import is_shell_allowed
@@ -169,17 +173,18 @@ def _spawn(
 ) -> subprocess.Popen[bytes]:
     log = open_regular(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            env=environment,
-            pass_fds=(held.descriptor,),
-            start_new_session=True,
-            umask=_PRIVATE_UMASK,
-        )
+        with signals_await_handlers():
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                env=environment,
+                pass_fds=(held.descriptor,),
+                start_new_session=True,
+                umask=_PRIVATE_UMASK,
+            )
     finally:
         os.close(log)
 

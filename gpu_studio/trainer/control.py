@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Literal
 
+from gpu_studio.common.processes import take_signals
 from gpu_studio.contract import CommandReader, RunDirectory
 
 POLL_SECONDS = 0.05
@@ -48,6 +49,7 @@ class Control:
         # Closing the terminal that started the run, or Ctrl+C in it, is no request to end the run.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        take_signals()
         self._thread.start()
 
     def catch_signals(self) -> None:

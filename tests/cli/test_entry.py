@@ -95,6 +95,27 @@ def test_that_an_unknown_option_is_refused_with_the_usage_of_the_command_it_was_
     assert gpu_studio("--state").err.startswith("usage: gpu-studio [-h]")
 
 
+INTERRUPTED_WHILE_IMPORTED = """
+import signal, sys
+
+class PressesCtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == "gpu_studio.cli.completion":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, PressesCtrlC())
+from gpu_studio.cli import main, window
+sys.exit({}())
+"""
+
+
+@pytest.mark.parametrize("program", ["main", "window"])
+def test_that_ctrl_c_while_python_imports_a_command_ends_it_without_a_traceback(program):
+    words = [sys.executable, "-c", INTERRUPTED_WHILE_IMPORTED.format(program)]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("group", ["runs", "queue", "study", "lab", "code", "cluster", "desktop"])
 def test_that_a_command_without_its_action_lists_the_actions(gpu_studio, group):
     answer = gpu_studio(group)

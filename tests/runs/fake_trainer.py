@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from gpu_studio.common.processes import take_signals
 from gpu_studio.contract import events, lock
 from gpu_studio.contract.directory import CommandReader, RunDirectory
 from gpu_studio.contract.event_writer import EventWriter
@@ -85,6 +86,7 @@ class FakeTrainer:
 
     def train(self) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN if self.chosen.ignore_term else self.terminate)
+        take_signals()
         if self.chosen.child:
             child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
             print("child", child.pid, flush=True)

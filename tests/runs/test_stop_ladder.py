@@ -59,8 +59,20 @@ def test_that_a_trainer_that_is_still_starting_is_stopped_and_not_its_launcher(r
     holder = lock.holder(launched.directory.lock_file)
     assert holder is not None
     assert holder.pid == launched.process.pid
-    assert StopLadder(launched.directory).escalate() == "terminated"
-    assert launched.process.wait(PATIENCE_S) == -signal.SIGTERM
+    ladder = StopLadder(launched.directory, patience=Patience(asked=0.0, terminated=60.0))
+    assert ladder.advance() == "terminated"
+    assert launched.poll() is None  # a script before the trainer, which would have told its end
+    assert ladder.escalate() == "killed"
+    assert launched.process.wait(PATIENCE_S) == -signal.SIGKILL
+
+
+def test_that_sigterm_while_python_starts_the_trainer_stops_the_run_and_does_not_lose_it(start):
+    launched = start("--hold-at", "2")
+    os.kill(launched.process.pid, signal.SIGTERM)
+    assert launched.process.wait(PATIENCE_S) == 0
+    *_, end = told(launched)
+    assert isinstance(end, Finished)
+    assert end.reason == "stopped"
 
 
 def test_that_stop_now_writes_no_checkpoint(training):

@@ -32,6 +32,7 @@ def stand_for(address: str, program: str, arguments: list[str]) -> int:
         socket.send_fds(line, [os.fsencode("\0".join(wanted))], passed)
         for each in HANDED_ON:
             signal.signal(each, lambda number, _frame: line.send(str(number).encode()))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDED_ON)
         status = int(line.recv(16) or _SERVER_GONE)
     if status < 0:
         _end_by(-status)
