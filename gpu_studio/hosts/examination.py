@@ -6,10 +6,10 @@ Findings are those of the doctor: each says what was found, and what to type.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import socket
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -28,6 +28,8 @@ from gpu_studio.plan.cluster_values import minutes
 LOCAL: Final = "127.0.0.1"
 AGENT_S: Final = 60.0
 """So long the agents on the nodes have, besides the time that Slurm takes to start them."""
+_MOST_OF_NODES: Final = 64 << 20
+"""The answers of a thousand nodes are less."""
 _LOCAL_DISKS: Final = frozenset({"ext4", "xfs", "btrfs", "overlay", "tmpfs", "zfs", "f2fs", "ext3"})
 
 Tell = Callable[[str], None]
@@ -68,7 +70,7 @@ def _local_views(plan: AbsolutePlan, cluster: Cluster, runs: Path) -> list[HostV
             port = 0 if own.error else own.port
             more = {"index": index, "address": LOCAL, "port": port, "port_error": own.error}
             lines.append(json.dumps({**told, **more, "reached": others}))
-    return views_in(lines)
+    return views_in(lines, cluster.processes)
 
 
 def own_addresses() -> list[str]:
@@ -167,7 +169,7 @@ def examined_on_nodes(plan: AbsolutePlan, runs: Path, tell: Tell) -> list[Findin
         wanted |= {"code": code, "count": cluster.workers, "within": 20.0}
         tell("waiting until Slurm starts the examination")
         lines = _ran(_command(cluster, json.dumps(wanted)), tell)
-    return findings_of(cluster, views_in(lines))
+    return findings_of(cluster, views_in(lines, cluster.processes))
 
 
 def _command(cluster: Cluster, wanted: str) -> list[str]:
@@ -181,22 +183,8 @@ def _command(cluster: Cluster, wanted: str) -> list[str]:
 
 def _ran(command: Sequence[str], tell: Tell) -> list[str]:
     """The lines that a job of Slurm writes, however long Slurm lets it wait. Raises SlurmError."""
-    try:
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-        ) as job:
-            try:
-                lines, said = job.communicate()
-            except KeyboardInterrupt:
-                job.terminate()
-                raise
-    except FileNotFoundError as error:
-        raise slurm.SlurmError("there is no command srun on this machine") from error
+    job = slurm.answer_of(command, seconds=math.inf, most=_MOST_OF_NODES)
+    lines, said = job.stdout, job.stderr
     if job.returncode != 0 and not lines.strip():
         raise slurm.SlurmError(slurm.words_of(said) or "srun failed")
     if queued := re.search(r"job \d+ queued", said):

@@ -84,7 +84,7 @@ def _reach(views: Sequence[HostView]) -> Iterator[Finding]:
             bad = True
             yield _not_met(view)
         for number, link in view.reached.items():
-            other = names.get(int(number))
+            other = names.get(number)
             if link.error and other is not None:
                 bad = True
                 yield _not_reached(view, other, link.error)
@@ -241,7 +241,7 @@ def _clocks(views: Sequence[HostView]) -> Iterator[Finding]:
     told: set[str] = set()
     for view in views[:1]:
         for number, link in view.reached.items():
-            host = hosts.get(int(number), number)
+            host = hosts.get(number, str(number))
             if not link.error and abs(link.clock) > MOST_CLOCK_S and host not in told:
                 told.add(host)
                 found = f"The clock of {host} is {link.clock:+.1f} s off that of {view.host}."

@@ -6,17 +6,30 @@ controller may not answer.
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from gpu_studio.plan.cluster_values import minutes
 
 COMMAND_S: Final = 20.0
+MOST_BYTES: Final = 4 << 20
+"""More than Slurm says of all that one user has."""
 _MOST_SAID: Final = 200
+_LONGEST_WORDS: Final = 1_000
+"""So many letters an error or a field of a job may have; only lists of nodes come near."""
+_LOOK_EVERY_S = 0.1
+_GRACE_S = 1.0
+_PART_BYTES = 1 << 16
 
 REASONS: Final[Mapping[str, str]] = {
     "None": "Slurm has not looked at it yet",
@@ -91,7 +104,7 @@ def submit(words: Sequence[str], *, text: str | None = None, folder: Path | None
     """Submit a job, by the `words` behind sbatch, and return its number. Raises SlurmError."""
     said = run(["sbatch", "--parsable", *words], text=text, folder=folder)
     # A cluster's own sbatch may say more; what follows the number names a cluster of several.
-    numbers = re.findall(r"^(\d+)(?:;\S*)?\s*$", said, re.MULTILINE)
+    numbers = re.findall(r"^([0-9]{1,18})(?:;\S*)?\s*$", said, re.MULTILINE)
     if not numbers:
         # Without a number, scontrol tells of all jobs: whose would be followed?
         raise SlurmError(f"sbatch told no number of a job, but {said[:_MOST_SAID]!r}")
@@ -101,30 +114,100 @@ def submit(words: Sequence[str], *, text: str | None = None, folder: Path | None
 def _done(
     command: Sequence[str], text: str | None, folder: Path | None, seconds: float = COMMAND_S
 ) -> subprocess.CompletedProcess[str]:
-    try:
-        done = subprocess.run(
-            command,
-            input=text,
-            stdin=subprocess.DEVNULL if text is None else None,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise SlurmMissingError(f"there is no command {command[0]} on this machine") from error
-    except subprocess.TimeoutExpired as error:
-        raise SlurmSilentError(f"{command[0]} gave no answer in {seconds:.0f} s") from error
-    except OSError as error:
-        raise SlurmError(f"{command[0]}: {error.strerror or error}") from error
+    done = answer_of(command, text=text, folder=folder, seconds=seconds)
     if done.returncode != 0:
         said = words_of(done.stderr or done.stdout)
         unanswered = any(each in said for each in _UNANSWERED)
         kind = SlurmSilentError if unanswered else SlurmError
         raise kind(said or f"{command[0]} failed")
     return done
+
+
+def answer_of(
+    command: Sequence[str],
+    *,
+    text: str | None = None,
+    folder: Path | None = None,
+    seconds: float = COMMAND_S,
+    most: int = MOST_BYTES,
+) -> subprocess.CompletedProcess[str]:
+    """What a command writes, `most` bytes on each stream, and its exit code; `text` is its input.
+
+    A site may have put anything in the place of Slurm's commands. One that takes longer, or writes
+    more, is ended with all that it has started. Raises SlurmError.
+    """
+    with tempfile.TemporaryFile() as given:
+        given.write((text or "").encode("utf-8", "replace"))
+        given.seek(0)
+        process = _started(command, given, folder)
+        try:
+            heard = _heard(process, time.monotonic() + seconds, most)
+        except TimeoutError as error:
+            raise SlurmSilentError(f"{command[0]} gave no answer in {seconds:.0f} s") from error
+        except OverflowError as error:
+            found = f"{command[0]} writes without an end: more than {most >> 20} MiB"
+            raise SlurmSilentError(found) from error
+        finally:
+            _end(process)
+    out, err = (bytes(each).decode("utf-8", "replace") for each in heard)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _started(
+    command: Sequence[str], given: IO[bytes], folder: Path | None
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            process_group=0,
+        )
+    except FileNotFoundError as error:
+        raise SlurmMissingError(f"there is no command {command[0]} on this machine") from error
+    except OSError as error:
+        raise SlurmError(f"{command[0]}: {error.strerror or error}") from error
+
+
+def _heard(process: subprocess.Popen[bytes], end: float, most: int) -> list[bytearray]:
+    """What it writes until it ends, also if what it has started holds its streams open.
+
+    Raises TimeoutError if that lasts beyond `end`, OverflowError for more than `most` bytes.
+    """
+    streams = [each for each in (process.stdout, process.stderr) if each is not None]
+    heard = {each.fileno(): bytearray() for each in streams}
+    open_ = set(heard)
+    while open_ or process.poll() is None:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        over = process.poll() is not None
+        ready = select.select(open_, (), (), min(left, _LOOK_EVERY_S))[0]
+        for each in ready:
+            part = os.read(each, _PART_BYTES)
+            heard[each] += part
+            if not part:
+                open_.discard(each)
+            if len(heard[each]) > most:
+                raise OverflowError
+        if over and not ready:
+            break
+    return list(heard.values())
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Make sure that a process is gone: asked first, then killed, with what it has started."""
+    for number, seconds in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
+        if process.poll() is not None:
+            break
+        os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def words_of(text: str) -> str:
@@ -136,7 +219,8 @@ def words_of(text: str) -> str:
         if text.strip()
         else ""
     )
-    return (said[-1] if said else last).removeprefix("allocation failure: ").rstrip(".")
+    words = (said[-1] if said else last).removeprefix("allocation failure: ")
+    return words[:_LONGEST_WORDS].rstrip(".")
 
 
 def would_start(script: str) -> str:
@@ -147,7 +231,9 @@ def would_start(script: str) -> str:
     done = _done(["sbatch", "--test-only"], script, None)
     said = words_of(done.stderr or done.stdout)
     found = re.search(r"to start at (\S+).* on nodes (\S+)", said)
-    return f"It could start at {found[1].replace('T', ' ')} on {found[2]}" if found else said
+    if found:
+        return f"It could start at {found[1].replace('T', ' ')} on {found[2]}"
+    return said or "It does not say when the job could start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,21 +318,35 @@ def job_of(number: str, seconds: float = COMMAND_S) -> SlurmJob:
     Raises SlurmError for one that it does not know any more, and for an answer that tells no state.
     """
     said = run(["scontrol", "-o", "show", "job", number], seconds=seconds)
-    pairs = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", said))
-    if "JobState" not in pairs:
+    pairs = dict(pairs_in(said.partition("\n")[0]))
+    if not pairs.get("JobState"):
         raise SlurmError(f"scontrol told no state of job {number}")
-    restarts = pairs.get("Restarts", "")
+    short = {name: value[:_LONGEST_WORDS] for name, value in pairs.items()}
+    restarts = re.fullmatch("[0-9]{1,9}", short.get("Restarts", ""))
     return SlurmJob(
-        pairs.get("JobId", number),
-        pairs.get("JobName", ""),
-        pairs["JobState"],
-        pairs.get("Reason", "None"),
-        pairs.get("NodeList", ""),
-        pairs.get("TimeLimit", ""),
-        int(restarts) if restarts.isdecimal() else 0,
-        pairs.get("ExitCode", ""),
+        short.get("JobId", number),
+        short.get("JobName", ""),
+        short["JobState"],
+        short.get("Reason", "None"),
+        short.get("NodeList", ""),
+        short.get("TimeLimit", ""),
+        int(restarts[0]) if restarts else 0,
+        short.get("ExitCode", ""),
         pairs.get("StdOut", ""),
     )
+
+
+def pairs_in(line: str) -> Iterator[tuple[str, str]]:
+    """The `Name=value` of a line of scontrol; a value may have spaces. As quick as it is long."""
+    name, words = "", [""]
+    for word in line.split(" "):
+        key, is_pair, value = word.partition("=")
+        if is_pair and re.fullmatch(r"\w+", key):
+            yield name, " ".join(words)
+            name, words = key, [value]
+        else:
+            words.append(word)
+    yield name, " ".join(words)
 
 
 def most_minutes(partition: str | None) -> float | None:

@@ -19,7 +19,7 @@ from typing import Final
 
 from gpu_studio.common.processes import module_command
 from gpu_studio.contract import RunDirectory, make_private_directory, slug, write_private
-from gpu_studio.hosts.slurm import FORGOTTEN, SlurmError, SlurmJob, job_of, run, submit
+from gpu_studio.hosts.slurm import FORGOTTEN, SlurmError, SlurmJob, job_of, pairs_in, run, submit
 from gpu_studio.plan import Plan, Slurm, cluster_of, slurm_options
 from gpu_studio.plan.cluster_values import lead_seconds
 
@@ -231,6 +231,6 @@ def down_among(nodes: Sequence[str]) -> list[str]:
 def _told_of(nodes: Sequence[str], what: str) -> dict[str, str]:
     """What Slurm tells of each node under this name. Raises SlurmError."""
     said = run(["scontrol", "-o", "show", "node", ",".join(dict.fromkeys(nodes))])
-    wanted = re.compile(rf"NodeName=(\S+) .*?\b{what}=(\S+)")
-    pairs = (wanted.search(line) for line in said.splitlines())
-    return {found[1]: found[2] for found in pairs if found}
+    rows = (dict(pairs_in(line)) for line in said.splitlines())
+    told = {row.get("NodeName", ""): row.get(what, "").strip() for row in rows}
+    return {node: value for node, value in told.items() if node and value}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
 
 import msgspec
 
+Text = Annotated[str, msgspec.Meta(max_length=4_096)]
+"""Longer than a path; an answer with a longer one is none of ours."""
 UNREAD = "!"
 """What a digest begins with where something could not be read: the reason follows."""
 
@@ -18,14 +21,14 @@ class WorkerLink(msgspec.Struct, frozen=True):
 
     seconds: float = 0.0
     clock: float = 0.0
-    origin: str = msgspec.field(default="", name="from")
-    error: str = ""
+    origin: Text = msgspec.field(default="", name="from")
+    error: Text = ""
 
 
 class CardView(msgspec.Struct, frozen=True):
     """A card that a machine gives to a worker."""
 
-    name: str
+    name: Text
     total_mib: int
     used_mib: int
 
@@ -39,36 +42,38 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     index: int
-    host: str
-    address: str
+    host: Text
+    address: Text
     port: int
-    port_error: str = ""
-    versions: dict[str, str | None]
-    machine: str = ""
+    port_error: Text = ""
+    versions: dict[Text, Text | None]
+    machine: Text = ""
     cores: int = 1
     load: float = 0.0
     free_bytes: int = 0
     room_bytes: int | None = None
     writable: bool = True
-    proxies: dict[str, str] = {}
-    route: str = ""
-    interfaces: list[str] = []
-    cards: list[CardView] = []
-    data: dict[str, str] = {}
-    code: dict[str, str] = {}
+    proxies: dict[Text, Text] = {}
+    route: Text = ""
+    interfaces: list[Text] = []
+    cards: Annotated[list[CardView], msgspec.Meta(max_length=64)] = []
+    data: dict[Text, Text] = {}
+    code: dict[Text, Text] = {}
     missing: list[int] = []
-    reached: dict[str, WorkerLink] = {}
+    reached: dict[int, WorkerLink] = {}
 
 
 _decoder = msgspec.json.Decoder(HostView)
 
 
-def views_in(lines: Iterable[str]) -> list[HostView]:
-    """The answers among lines, in the order of the workers. What is no answer is passed over."""
-    found = []
+def views_in(lines: Iterable[str], count: int) -> list[HostView]:
+    """The answers of `count` workers among lines, in their order. Others' are passed over."""
+    found: dict[int, HostView] = {}
     for line in lines:
         try:
-            found.append(_decoder.decode(line))
-        except (msgspec.MsgspecError, UnicodeEncodeError):
+            view = _decoder.decode(line)
+        except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
             continue
-    return sorted(found, key=lambda view: view.index)
+        if 0 <= view.index < count:
+            found.setdefault(view.index, view)
+    return [found[index] for index in sorted(found)]

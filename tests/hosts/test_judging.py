@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
 import pytest
 
+from gpu_studio.common.cut_texts import LONGEST_LINE
 from gpu_studio.hardware.doctor.findings import Finding, all_well
 from gpu_studio.hosts.judging import findings_of
 from gpu_studio.hosts.views import CardView, HostView, WorkerLink, views_in
@@ -27,7 +29,7 @@ def view(index: int, **more: Any) -> HostView:
         "load": 0.5,
         "free_bytes": 64 * GIB,
         "room_bytes": 100 * GIB,
-        "reached": {str(1 - index): WorkerLink(seconds=0.0004)},
+        "reached": {1 - index: WorkerLink(seconds=0.0004)},
     }
     return HostView(index=index, **(known | more))
 
@@ -54,16 +56,12 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "firewall": (
         "reach",
-        {"reached": {"0": WorkerLink(error="no answer in 3 s")}},
+        {"reached": {0: WorkerLink(error="no answer in 3 s")}},
         "firewall",
     ),
     "name": (
         "reach",
-        {
-            "reached": {
-                "0": WorkerLink(error="its name does not resolve (Name or service not known)")
-            }
-        },
+        {"reached": {0: WorkerLink(error="its name does not resolve (Name or service not known)")}},
         "/etc/hosts",
     ),
     "other folder": ("folder", {"missing": [0], "reached": {}}, "all of them share"),
@@ -121,7 +119,7 @@ def test_that_workers_of_one_machine_need_no_exception_from_its_proxy() -> None:
 
 
 def test_that_a_clock_that_is_off_is_told_once() -> None:
-    off = view(0, reached={"1": WorkerLink(seconds=0.001, clock=-3.2)})
+    off = view(0, reached={1: WorkerLink(seconds=0.001, clock=-3.2)})
     (warned,) = [each for each in judged(off, view(1)) if each.state == "warning"]
     assert warned.found == "The clock of gpu1 is -3.2 s off that of gpu0."
 
@@ -179,4 +177,31 @@ def test_that_any_interface_with_a_public_address_counts() -> None:
 
 def test_that_what_is_no_answer_is_passed_over() -> None:
     line = msgspec.json.encode(view(1)).decode()
-    assert views_in(["srun: job 7 queued", line, "{}", '{"index": "x"}', "\ud800"]) == [view(1)]
+    assert views_in(["srun: job 7 queued", line, "{}", '{"index": "x"}', "\ud800"], 2) == [view(1)]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"reached": {"x": {}}},
+        {"reached": {"9" * 5_000: {}}},
+        {"host": "h" * 1_000_000},
+        {"cards": [{"name": "c", "total_mib": 1, "used_mib": 1}] * 20_000},
+        {"index": -1},
+        {"index": 2},
+    ],
+)
+def test_that_an_answer_that_no_agent_gives_is_passed_over(odd: dict[str, Any]) -> None:
+    line = json.dumps(msgspec.to_builtins(view(1), str_keys=True) | odd)
+    assert views_in([line], 2) == []
+
+
+def test_that_of_two_answers_for_one_worker_the_first_counts() -> None:
+    lines = [msgspec.json.encode(view(0, host=each)).decode() for each in ("first", "second")]
+    (answer,) = views_in(lines, 2)
+    assert answer.host == "first"
+
+
+def test_that_a_sentence_about_machines_has_an_end() -> None:
+    unseen = view(0, missing=list(range(100_000)))
+    assert max(len(each.found) for each in judged(unseen, view(1))) <= LONGEST_LINE

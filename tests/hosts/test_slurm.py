@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from slurm_practice import practice_slurm
 from training_runs import small_plan, until
@@ -14,10 +18,13 @@ from gpu_studio.hosts.slurm import (
     SlurmError,
     SlurmJob,
     SlurmMissingError,
+    SlurmSilentError,
+    answer_of,
     job_of,
     most_minutes,
     no_job_words,
     run,
+    submit,
     words_of,
     would_start,
 )
@@ -120,6 +127,112 @@ def test_that_no_answer_of_slurm_is_not_called_a_refusal(
     with pytest.raises(SlurmError) as raised:
         run(["sbatch"])
     assert no_job_words(raised.value)[0] == words
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Puts a shell script into the place of a command of Slurm's."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    def put(name: str, lines: str) -> None:
+        (tmp_path / name).write_text(f"#!/bin/sh\ncd {tmp_path}\n{lines}\n")
+        (tmp_path / name).chmod(0o700)
+
+    return put
+
+
+NEVER = "sleep 600 & echo $! > child; echo $$ > parent; wait"
+DEAF = f"trap '' TERM; {NEVER}; {NEVER}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("exec yes", "writes without an end"),
+        ("exec yes >&2", "writes without an end"),
+        ("exec cat /dev/zero", "writes without an end"),
+        (NEVER, "gave no answer in"),
+        (DEAF, "gave no answer in"),
+        (f"exec >&- 2>&-; {NEVER}", "gave no answer in"),
+    ],
+)
+def test_that_a_command_that_never_ends_is_ended_with_all_that_it_has_started(
+    site: Callable[[str, str], None], tmp_path: Path, lines: str, words: str
+) -> None:
+    site("squeue", lines)
+    with pytest.raises(SlurmSilentError, match=words):
+        answer_of(["squeue"], seconds=0.3 if "sleep" in lines else 60)
+    for name in ("child", "parent") if "sleep" in lines else ():
+        until(lambda name=name: not psutil.pid_exists(int((tmp_path / name).read_text())), 10)
+
+
+def test_that_an_answer_counts_whose_command_left_something_running(
+    site: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    site("squeue", "sleep 600 & echo $! > child; echo 4711")
+    try:
+        assert run(["squeue"]) == "4711"
+    finally:
+        os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
+
+
+def test_that_a_script_longer_than_a_pipe_is_given_whole(
+    site: Callable[[str, str], None],
+) -> None:
+    site("sbatch", "wc -c")
+    assert run(["sbatch"], text="x" * 300_000) == "300000"
+    site("sbatch", "echo 7")
+    assert run(["sbatch"], text="x" * 300_000) == "7"
+
+
+def told_job(site: Callable[[str, str], None], tmp_path: Path, line: str) -> SlurmJob:
+    (tmp_path / "said").write_text(line)
+    site("scontrol", "cat said")
+    return job_of("7")
+
+
+def test_that_a_job_is_read_however_odd_its_values_are(
+    site: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    many = "9" * 5_000
+    odd = told_job(
+        site,
+        tmp_path,
+        f"JobId=7 JobName=a b JobState=RUNNING Restarts={many} Reason={'x' * 100_000} "
+        f"NodeList={{job}} ExitCode=² StdOut=/a folder/x = y.log",
+    )
+    assert (odd.name, odd.restarts, odd.output) == ("a b", 0, "/a folder/x = y.log")
+    assert len(odd.reason) == 1_000
+    assert odd.words.startswith("runs on {job}, with")
+    assert told_job(site, tmp_path, "JobState=PENDING Restarts=²").restarts == 0
+
+
+@pytest.mark.parametrize("line", ["9" * 300_000, "a " * 300_000, "JobState= JobId=7"])
+def test_that_an_answer_that_tells_no_state_is_refused_however_long_it_is(
+    site: Callable[[str, str], None], tmp_path: Path, line: str
+) -> None:
+    with pytest.raises(SlurmError, match="told no state of job 7"):
+        told_job(site, tmp_path, line)
+
+
+def test_that_a_long_refusal_has_an_end_and_silence_is_not_called_a_start(
+    site: Callable[[str, str], None],
+) -> None:
+    site("sbatch", "printf '%2000000d' 7 | tr ' ' x >&2; exit 1")
+    with pytest.raises(SlurmError) as raised:
+        would_start("")
+    assert len(str(raised.value)) == 1_000
+    site("sbatch", "")
+    assert would_start("") == "It does not say when the job could start"
+
+
+@pytest.mark.parametrize("said", ["٤٧١١", "9" * 100_000, "--me", "4711 and more"])
+def test_that_what_is_no_number_of_a_job_is_not_followed(
+    site: Callable[[str, str], None], said: str
+) -> None:
+    site("sbatch", f"echo '{said}'")
+    with pytest.raises(SlurmError, match="told no number of a job"):
+        submit([])
 
 
 @pytest.mark.parametrize(

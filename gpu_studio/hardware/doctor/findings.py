@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
+from gpu_studio.common.cut_texts import LONGEST_LINE, cut
 from gpu_studio.plan import listed
 
 State = Literal["good", "warning", "bad"]
@@ -18,8 +19,8 @@ class Finding:
     """The result of one check. `check` is its stable name for programs.
 
     `found` says in a sentence what was found. `mend` are lines to type, or to do by hand, each
-    literal. `device` is the UUID or PCI address of the card concerned, `number` its number in the
-    driver; empty and None if it is about the whole machine.
+    literal; both are cut where they have no end. `device` is the UUID or PCI address of the card
+    concerned, `number` its number in the driver; empty and None if it is about the whole machine.
     """
 
     check: str
@@ -29,6 +30,11 @@ class Finding:
     mend: tuple[str, ...] = ()
     device: str = ""
     number: int | None = None
+
+    def __post_init__(self) -> None:
+        mend = tuple(cut(each, LONGEST_LINE) for each in self.mend)
+        object.__setattr__(self, "found", cut(self.found, LONGEST_LINE))
+        object.__setattr__(self, "mend", mend)
 
     @property
     def mark(self) -> str:
