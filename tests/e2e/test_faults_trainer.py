@@ -17,7 +17,7 @@ from fault_matrix import Fault
 from fault_windows import taken
 from nvml_library import compiler
 from real_runs import eventually
-from training_runs import Running, running, small_plan
+from training_runs import Running, resting, running, small_plan
 
 from gpu_studio.contract import events
 from gpu_studio.hardware.accompanying import accompany
@@ -53,7 +53,9 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faults]:
 def live(faults: Faults, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A real run that trains until it is ended."""
     runs = tmp_path_factory.mktemp("live") / "runs"
-    with running(small_plan(*ENDLESS), runs, environment=faults.environment) as run:
+    # Its own Python: the faults come from a library that is loaded with it.
+    trainer, variables = resting(warm=False), faults.environment
+    with running(small_plan(*ENDLESS), runs, environment=variables, trainer=trainer) as run:
         run.wait_for(lambda: run.of(events.Steps))
         yield run
 

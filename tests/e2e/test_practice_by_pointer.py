@@ -41,9 +41,13 @@ name = "synthetic"
 options = { shape = [2, 1], classes = 2, samples = 6000 }
 [training]
 epochs = 1
+steps_per_epoch = 8
 batch_size = 64
 """
-"""A step of 4,096 samples computes 625 MiB after the first layer, and its gradients as much."""
+"""A step of 4,096 samples computes 625 MiB after the first layer, and its gradients as much.
+
+Few steps show all: each takes what the model holds, of every slice.
+"""
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Open, train, zoom, pause, resume, stop, compare, report.
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from made_runs import Script, make_run
 from patience import PATIENCE_S
 from read_page import Page
-from training_runs import small_plan, until
+from training_runs import resting, small_plan, until
 from x_desk import Desk, Facts
 from x_program import started
 
@@ -24,6 +25,7 @@ from gpu_studio.contract import events, lock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import save
 from gpu_studio.runs import catalogue
+from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.state import is_live
 
@@ -62,6 +64,7 @@ def desk(
     own = {
         "GPU_STUDIO_SETTINGS": str(folder / "window.ini"),
         "FAKE_ASKER_STARTS": str(folder / "questions"),
+        TRAINER_VARIABLE: shlex.join(resting()),
     }
     environment = {**x_environment, **own, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
     with started(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,13 +13,14 @@ from pathlib import Path
 import pytest
 from fault_windows import taken
 from PySide6.QtCore import Qt
-from training_runs import small_plan
+from training_runs import resting, small_plan
 
 from gpu_studio.contract import directory, events, lock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.samples import Host, decode
 from gpu_studio.plan import save
 from gpu_studio.runs import catalogue
+from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.state import is_live
 
@@ -26,8 +28,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def endless(tmp_path: Path) -> Path:
-    """A plan that trains until it is stopped, with a checkpoint every epoch."""
+def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plan that trains until it is stopped, with a checkpoint every epoch; its trainer rests."""
+    monkeypatch.setenv(TRAINER_VARIABLE, shlex.join(resting()))
     path = tmp_path / "endless.plan.toml"
     save(small_plan("training.epochs=100000", "distribution.strategy=mirrored"), path)
     return path
@@ -68,7 +71,6 @@ def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_en
     assert f"test accuracy {end.metrics['test_accuracy']:.4f}" in page.header.line.text
 
 
-@pytest.mark.usefixtures("warm_trainer")
 def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
     qtbot, open_window, runs, endless, x_environment, fault
 ) -> None:
@@ -131,7 +133,6 @@ def press_train(qtbot, window_process, environment, runs: Path) -> None:
     qtbot.waitUntil(pressed)
 
 
-@pytest.mark.usefixtures("warm_trainer")
 def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(
     qtbot, open_window, runs, endless, fault
 ) -> None:
@@ -198,7 +199,6 @@ def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
     assert window.page == "plan"
 
 
-@pytest.mark.usefixtures("warm_trainer")
 def test_that_pause_and_resume_from_the_menu_reach_the_trainer(
     qtbot, open_window, runs, endless
 ) -> None:

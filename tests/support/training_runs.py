@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,6 +73,33 @@ leave(main())
 
 Asked from outside it would train on for as many steps as the machine is quick, or be over.
 """
+
+RESTING = """
+import sys
+import time
+from gpu_studio.trainer import team
+from gpu_studio.trainer.__main__ import leave, main
+
+agree = team.Alone.agree
+
+
+def rested(self, control, steps, step, *given, **named):
+    time.sleep(0.05)
+    return agree(self, control, steps, step, *given, **named)
+
+
+team.Alone.agree = rested
+leave(main())
+"""
+
+
+def resting(*, warm: bool = True) -> list[str]:
+    """The command line of a trainer that rests before each call, for runs that a test ends.
+
+    Without rest it would take a core, or two, from the test that looks on: a window, a pointer.
+    """
+    python = warm_python.command("-c") if warm else [sys.executable, "-P", "-c"]
+    return [*python, RESTING]
 
 
 def until(condition: Callable[[], Any], timeout: float) -> None:
