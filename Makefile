@@ -40,9 +40,11 @@ test: ## Check the source, then run all tests (about seventeen minutes on two co
 	$(MAKE) --no-print-directory static; checked=$$?; wait; exit $$checked
 	@$(PYTEST) $(IN_PARALLEL) $(ARGS)
 
-quick: ## Run the tests that take less than a minute together
+# The tests of pages and charts take nearly as long as all others of these: they run where ARGS names them.
+WITHOUT_WINDOW = $(if $(findstring tests/,$(ARGS)),,--ignore=tests/ui)
+quick: ## Run the tests that take less than a minute together; those of the window's parts with ARGS=tests/ui
 	@$(PREPARE) test
-	@$(PYTEST) $(IN_PARALLEL) -m "not slow and not window and not processes" $(ARGS)
+	@$(PYTEST) $(IN_PARALLEL) -m "not slow and not window and not processes" $(WITHOUT_WINDOW) $(ARGS)
 
 check: ## Check style, types, and who imports whom
 	@$(PREPARE) check

@@ -6,6 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import import_rules
+
 import gpu_studio
 
 PACKAGE = Path(gpu_studio.__file__).parent
@@ -15,7 +17,7 @@ def homes_of_classes(package: Path) -> dict[str, list[str]]:
     """The files that define a public class, by its name, each file as often as it does."""
     homes: dict[str, list[str]] = defaultdict(list)
     for path in sorted(package.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(import_rules.parsed(path)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(str(path.relative_to(package)))
     return homes

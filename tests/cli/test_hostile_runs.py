@@ -23,6 +23,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs"
 
 
+@pytest.mark.slow
 def test_that_no_command_hangs_or_stumbles_over_what_somebody_has_put_into_runs(
     gpu_studio: Callable[..., Any], runs: Path, tmp_path: Path
 ) -> None:

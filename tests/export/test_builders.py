@@ -76,9 +76,9 @@ def dataset_of(facts: ScriptFacts) -> Dataset:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_that_a_builder_needs_nothing_but_keras(name: str) -> None:
-    path = ("trainer", "models", f"{name}.py")
     package = Path(gpu_studio.__file__).parent
-    imported = {each.module for each in import_rules.imports(package) if each.parts == path}
+    file = package / "trainer" / "models" / f"{name}.py"
+    imported = {each.module for each in import_rules.imports_of(package, [file])}
     assert imported <= {"__future__", "collections.abc", "keras"}
 
 

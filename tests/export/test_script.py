@@ -213,6 +213,7 @@ SHOWN = st.characters(
 FILES = st.text(SHOWN, min_size=1, max_size=30)
 
 
+@pytest.mark.slow
 @given(FILES)
 @settings(max_examples=30)
 def test_that_the_path_of_a_file_is_a_text_in_the_script(name):

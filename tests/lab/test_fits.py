@@ -52,6 +52,7 @@ def test_that_gustafsons_serial_part_is_recovered_from_steps_of_a_fixed_batch_ea
     assert found.value == pytest.approx(0.12, rel=0.02)
 
 
+@pytest.mark.slow
 def test_that_nineteen_intervals_of_twenty_have_the_truth_in_them():
     drawn, inside = np.random.default_rng(1), np.zeros(2)
     for trial in range(1000):

@@ -126,9 +126,18 @@ def test_that_no_test_runs_of_a_source_that_a_check_refuses(tree):
     assert [call for call in calls(tree) if "--numprocesses" in call] == []
 
 
-def test_that_quick_leaves_out_the_slow_and_the_whole_window(tree):
-    run(tree, "make", "quick")
-    assert calls(tree)[-1].endswith(" -m not slow and not window and not processes")
+def test_that_quick_leaves_out_the_slow_and_the_window(tree):
+    run(tree, "make", "quick", "ARGS=-x")
+    assert calls(tree)[-1].endswith(
+        " -m not slow and not window and not processes --ignore=tests/ui -x"
+    )
+
+
+def test_that_quick_runs_a_part_of_the_window_that_is_named(tree):
+    run(tree, "make", "quick", "ARGS=-x tests/ui/plan")
+    assert calls(tree)[-1].endswith(
+        " -m not slow and not window and not processes -x tests/ui/plan"
+    )
 
 
 def test_that_continuous_integration_runs_from_anywhere_and_ends_with_the_tests_last_word(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from plan_strategies import plans
 
@@ -25,6 +26,7 @@ def test_that_a_plan_is_no_different_from_itself(plan: Plan) -> None:
     assert differences(plan, plan) == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(plans(), plans())
 def test_that_two_plans_differ_in_some_field_exactly_if_they_are_not_equal(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hostile_plans import VALUES, fields, hostile_plans
 
 from gpu_studio.plan import Machine, PlanError, dumps, loads, validate
@@ -18,6 +19,7 @@ def test_that_every_key_of_a_plan_is_among_the_fields_and_no_value_is_given_twic
     assert len(VALUES) % EVERY
 
 
+@pytest.mark.slow
 def test_that_a_hostile_value_in_a_field_is_refused_briefly_or_can_be_written_again():
     for field, what, text in hostile_plans(every=EVERY):
         try:

@@ -169,6 +169,7 @@ def test_that_a_mutated_text_is_accepted_or_refused(text, machine):
     accepted_or_refused(lambda: loads(text), machine)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(mutated_tables(), machines())
 def test_that_mutated_tables_are_accepted_or_refused(tables, machine):

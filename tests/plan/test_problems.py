@@ -70,6 +70,7 @@ def test_that_whatever_is_shown_fits_a_line(value):
     assert len(shown(value)) <= LONGEST_SHOWN
 
 
+@pytest.mark.slow
 @given(st.text(), st.text())
 def test_that_a_path_fits_a_line(path, key):
     assert path_to(printable(path), key).isprintable()

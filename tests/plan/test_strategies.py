@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import import_rules
 import pytest
 
 import gpu_studio
@@ -56,7 +57,7 @@ def test_that_only_the_files_of_strategies_name_one():
 
 
 def constants(path: Path) -> set[str]:
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    nodes = ast.walk(import_rules.parsed(path))
     return {
         node.value
         for node in nodes

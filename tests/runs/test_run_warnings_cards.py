@@ -100,6 +100,7 @@ def test_that_clocks_are_held_down_if_each_look_found_a_reason_that_nobody_chose
     assert made.sights(DEVICES, 8.0)[1].held_by == held_by
 
 
+@pytest.mark.slow
 def test_that_a_long_recording_is_read_from_near_its_end_and_knows_its_cards_all_the_same(
     tmp_path,
 ) -> None:

@@ -2,7 +2,7 @@
 
 It checks threads, processes (also in other sessions), temporary files and, once Qt is in use,
 top-level windows, running timers and running `QThread`s. What a fixture of a wider scope created
-does not count.
+does not count. It also fails a test that is the first to import TensorFlow and not marked `slow`.
 """
 
 from __future__ import annotations
@@ -73,22 +73,30 @@ def pytest_runtest_makereport(
 def leaves_nothing_behind(request: pytest.FixtureRequest, isolated_home: Home) -> Iterator[None]:
     """Compare what is there after the test, and after its fixtures, with what was there before."""
     watches = _watches(request, isolated_home)
+    may_import = "tensorflow" in sys.modules or _is_slow(request)
     yield
     if "PySide6.QtWidgets" in sys.modules:
         import left_qt
 
         watches.insert(0, lambda: left_qt.leftovers(scan="qapp" in request.fixturenames))
     left = [line for watch in watches for line in watch()]
-    if left and not request.node.stash.get(_failed, False):
+    if request.node.stash.get(_failed, False):
+        return
+    if left:
         pytest.fail(
             "the test left behind:\n" + "\n".join(f"- {line}" for line in left), pytrace=False
         )
+    if not may_import and "tensorflow" in sys.modules:
+        pytest.fail("the test imports TensorFlow, which takes seconds: mark it `slow`", False)
+
+
+def _is_slow(request: pytest.FixtureRequest) -> bool:
+    return request.node.get_closest_marker("slow") is not None
 
 
 def _watches(request: pytest.FixtureRequest, home: Home) -> list[Watch]:
-    slow = request.node.get_closest_marker("slow") is not None
     return [
-        left_processes.watch(home.path, everywhere=slow),
+        left_processes.watch(home.path, everywhere=_is_slow(request)),
         left_threads.watch(),
         left_files.watch(home.path, home.temporary),
     ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import gc
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
@@ -97,10 +98,11 @@ def _read(package: Path, files: tuple[tuple[Path, int], ...]) -> tuple[Import, .
 
     To parse the whole package takes seconds.
     """
-    return tuple(_imports_of(package, [path for path, _changed in files]))
+    return tuple(imports_of(package, [path for path, _changed in files]))
 
 
-def _imports_of(package: Path, files: list[Path]) -> Iterator[Import]:
+def imports_of(package: Path, files: Iterable[Path]) -> Iterator[Import]:
+    """Every import of these files of the package."""
     for path in files:
         parts = path.relative_to(package).parts
         nodes = list(ast.walk(parsed(path)))
@@ -112,13 +114,18 @@ def _imports_of(package: Path, files: list[Path]) -> Iterator[Import]:
 
 
 def parsed(path: Path) -> ast.Module:
-    """The source of a file, parsed once for all rules."""
-    return _parsed(path, path.stat().st_mtime_ns)
+    """The source of a file.
 
-
-@lru_cache(maxsize=4096)
-def _parsed(path: Path, _changed: int) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+    Nobody keeps it: the collector would look through whole packages of it after each later test.
+    """
+    # Nothing of a tree is garbage: looking for some meanwhile takes twice as long as parsing does.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"), str(path))
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _modules(node: ast.AST, package: Path, parts: tuple[str, ...]) -> list[str]:

@@ -47,6 +47,22 @@ def test_that_a_tidy_test_passes(run_test):
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.parametrize(("mark", "errors"), [("", 1), ("@pytest.mark.slow", 0)])
+def test_that_only_a_slow_test_may_import_tensorflow(run_test, pytester, mark, errors):
+    pytester.makepyfile(tensorflow="")
+    result = run_test(
+        f"""
+        import pytest
+
+        {mark}
+        def test_imports():
+            import tensorflow
+        """
+    )
+    result.assert_outcomes(passed=1, errors=errors)
+    assert ("the test imports TensorFlow" in result.stdout.str()) == bool(errors)
+
+
 def test_that_a_running_thread_fails_the_test_and_is_traced_to_its_start(run_test):
     result = run_test(
         """

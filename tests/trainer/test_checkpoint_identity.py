@@ -15,6 +15,8 @@ from gpu_studio.trainer.data import load_data
 from gpu_studio.trainer.data.fingerprints import fingerprint
 from gpu_studio.trainer.data.values import Split
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 60
 ARRAYS = {
     "x": np.random.default_rng(1).normal(size=(SAMPLES, 2)).astype(np.float32),

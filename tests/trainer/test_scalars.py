@@ -62,6 +62,7 @@ def test_that_a_disk_that_is_full_from_the_start_costs_scalars_only(
     assert "No space left on device" in warning
 
 
+@pytest.mark.slow
 def test_that_no_scalar_is_lost_of_a_disk_that_was_full_for_a_while(small_disk: SmallDisk) -> None:
     run = RunDirectory.create(small_disk.path, "x")
     small_disk.leave(4096)
@@ -92,6 +93,7 @@ def test_that_a_disk_that_stays_full_takes_no_more_memory_for_ever(
     assert (small_disk.path / "x").read_bytes().splitlines() == [b"a" * 99] * 11 + [b"end"]
 
 
+@pytest.mark.slow
 def test_that_a_runs_folder_whose_name_is_no_utf_8_costs_nothing(tmp_path: Path) -> None:
     run = RunDirectory.create(tmp_path / os.fsdecode(b"runs-\xff"), "x")
     assert warnings(told_by(run)) == []

@@ -11,6 +11,8 @@ from gpu_studio.plan import Data, ModelSettings, Plan, Training
 from gpu_studio.trainer.data import Dataset, Split
 from gpu_studio.trainer.data.values import target_of
 
+pytestmark = pytest.mark.slow
+
 IDS = np.array([0, 200] * 6, np.int32)
 
 

@@ -12,6 +12,8 @@ import pytest
 from gpu_studio.trainer.cluster.channel import pair
 from gpu_studio.trainer.errors import ClusterError, PlanRefused
 
+pytestmark = pytest.mark.slow
+
 CARDS = ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
 
 

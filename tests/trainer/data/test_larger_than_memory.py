@@ -128,6 +128,7 @@ def batches(data: Dataset) -> list[Any]:
     return [np.asarray(each) for part in parts for each in tf.nest.flatten(part)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_that_what_does_not_fit_into_memory_gives_the_same_batches(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
@@ -163,6 +164,7 @@ def test_that_values_are_floats_in_a_table_on_disk_too(
     assert wanted["score"].tolist() == np.array(COLUMNS["score"])[places].tolist()
 
 
+@pytest.mark.slow
 def test_that_the_page_says_that_images_stay_in_their_files(tmp_path: Path, no_room: Path) -> None:
     data = made(tmp_path, "images")
     facts = image_facts(data, SEED)
@@ -185,6 +187,7 @@ def test_that_a_file_that_is_no_picture_is_refused_before_the_run(
         load_data(data, SEED, tmp_path)
 
 
+@pytest.mark.slow
 def test_that_a_picture_that_is_damaged_meanwhile_is_named(tmp_path: Path, no_room: Path) -> None:
     import tensorflow as tf
 

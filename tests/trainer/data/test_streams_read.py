@@ -12,6 +12,8 @@ from gpu_studio.plan import Data
 from gpu_studio.trainer.data import load_data
 from gpu_studio.trainer.errors import DataError, UserCodeError
 
+pytestmark = pytest.mark.slow
+
 CODE = """
 import numpy as np
 import tensorflow as tf

@@ -94,6 +94,7 @@ def test_that_out_of_memory_names_device_size_and_three_things_to_try() -> None:
     assert len(failed.suggestions) >= 3
 
 
+@pytest.mark.slow
 def test_that_what_lacks_room_in_no_layer_but_for_the_update_is_told_so() -> None:
     scene = scene_of("dense_1", "dense_2")
     for operation in ("while/body/_1/while/adam/update_1_2/Sub_2", "while/adam/Sub_10"):
@@ -156,6 +157,7 @@ def test_that_what_was_free_in_pieces_counts_for_nothing_and_each_device_shows_i
     assert shown_needs({"GPU:1": 0}, [], None) == {}
 
 
+@pytest.mark.slow
 def test_that_what_an_earlier_process_of_the_run_was_refused_counts_for_nothing(
     tmp_path: Path, monkeypatch
 ) -> None:

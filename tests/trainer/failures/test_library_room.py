@@ -115,6 +115,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_that_trials_of_algorithms_without_room_are_want_of_memory_of_the_layer(
     shown: list[Any],
 ) -> None:
@@ -131,6 +132,7 @@ def test_that_trials_of_algorithms_without_room_are_want_of_memory_of_the_layer(
     assert shown == [{"GPU:0": (54 + 16 + 16) * MIB}]
 
 
+@pytest.mark.slow
 def test_that_the_largest_trial_and_its_guards_are_what_the_device_needs_beyond_its_limit(
     shown: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +147,7 @@ def test_that_the_largest_trial_and_its_guards_are_what_the_device_needs_beyond_
     assert shown == [{"GPU:0": 70 * MIB + most}, {"GPU:0": 54 * MIB + most}]
 
 
+@pytest.mark.slow
 def test_that_of_several_devices_the_one_is_told_whose_allocator_refused_such_a_trial(
     tmp_path: Path,
 ) -> None:
@@ -154,6 +157,7 @@ def test_that_of_several_devices_the_one_is_told_whose_allocator_refused_such_a_
     assert (failed.kind, failed.device) == ("out_of_memory", "GPU:1")
 
 
+@pytest.mark.slow
 def test_that_where_no_allocator_says_it_the_only_device_that_is_full_is_told() -> None:
     context = scene_of("conv")
     full = DeviceMemory(
@@ -167,6 +171,7 @@ def test_that_where_no_allocator_says_it_the_only_device_that_is_full_is_told() 
     assert explain(NotFoundError(BACKWARD), context).device is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "why",
     [
@@ -197,6 +202,7 @@ def test_that_no_algorithm_for_another_reason_is_no_want_of_memory(tmp_path: Pat
     assert "cuDNN's reason" in failed.suggestions[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [("Forward", ""), ("Backward", "Backprop")])
 def test_that_a_recurrent_layer_is_without_memory_where_its_allocator_said_so(
     way: tuple[str, str], tmp_path: Path, shown: list[Any]
@@ -213,6 +219,7 @@ def test_that_a_recurrent_layer_is_without_memory_where_its_allocator_said_so(
     assert shown == [{"GPU:0": 40 * MIB + 3276800}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "peak", "kind"),
     [
@@ -295,6 +302,7 @@ def test_that_a_card_is_looked_up_as_the_plan_shows_it_to_cuda(tmp_path: Path) -
     assert explain(InternalError(START)).message.endswith("CUDA found none to start with.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("used_mib", "words", "full"),
     [

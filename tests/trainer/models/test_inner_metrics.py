@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def measured(metric: Any, tensor: Any) -> Any:
     """The tensor, through a layer that keeps the metric of it."""

@@ -54,6 +54,7 @@ def test_that_garbage_is_collected_while_a_thread_reports_nothing(qtbot, watch) 
     qtbot.waitUntil(lambda: left() is None)
 
 
+@pytest.mark.slow
 def test_that_old_garbage_is_collected_once_its_count_is_over_as_python_does(watch) -> None:
     left = old_garbage()
     gc.set_threshold(1, 0, 0)

@@ -186,6 +186,7 @@ def much_garbage() -> int:
     return gc.get_count()[0]
 
 
+@pytest.mark.slow
 def test_that_no_object_of_qt_is_destroyed_in_a_thread_of_work_as_garbage(qtbot, task) -> None:
     ends: list[str] = []
     assert gc.isenabled()

@@ -7,6 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+import import_rules
 import pytest
 
 import gpu_studio
@@ -33,7 +34,7 @@ def texts() -> frozenset[str]:
     """
     package = Path(gpu_studio.__file__).parent
     files = (path for room in ROOMS for path in (package / room).rglob("*.py"))
-    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text())))
+    nodes = (node for path in files for node in ast.walk(import_rules.parsed(path)))
     return frozenset(filter(None, map(as_shown, nodes)))
 
 
