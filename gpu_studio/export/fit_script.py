@@ -13,7 +13,15 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_data import loading
 from gpu_studio.export.fit_model import building, model_parameters, own_functions, table
 from gpu_studio.export.fit_placed import PLACING, fit_placed
-from gpu_studio.export.fit_shares import ADDED, ADDING, APART, JOINED, ROWS_ONCE, SHARES
+from gpu_studio.export.fit_shares import (
+    ADDED,
+    ADDING,
+    APART,
+    JOINED,
+    PARTS_OF_ALL,
+    ROWS_ONCE,
+    SHARES,
+)
 from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.joined_updates import UPDATE_BY_SUMS, UPDATE_FOR_ALL
 from gpu_studio.export.locating import located
@@ -231,6 +239,7 @@ def _shares(fitted: FittedPlan) -> str:
     shares = (
         ROWS_ONCE
         + JOINED
+        + PARTS_OF_ALL
         + fill(
             SHARES,
             join=_joining(central=central) if central or fitted.joins else "",

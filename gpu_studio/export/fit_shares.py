@@ -1,6 +1,6 @@
 """The function by which the replicas of a script for `fit` count by their samples.
 
-It matches `trainer.own_replicas` and `trainer.program`: whoever changes one must change the other.
+It does what `trainer.own_replicas` does, by the same functions, and in `fit`'s own step.
 """
 
 from gpu_studio.export.script_text import functions_of
@@ -13,6 +13,15 @@ JOINED = functions_of(
 """The functions by which what replicas leave in a variable becomes one value."""
 OF_BATCH = functions_of("layer_state.py", "of_batch")
 """The function that says what a layer's loss for a part is worth."""
+PARTS_OF_ALL = functions_of(
+    "own_replicas.py",
+    "counting_alike",
+    "divisor_of",
+    "part_of_sum",
+    "weight_in_mean",
+    "weight_in_sum",
+)
+"""The functions by which what Keras reduces in a part gives what it is of the whole batch."""
 SPREAD = functions_of("layer_state.py", "spread")
 """The function that gives the variance between what parts leave."""
 SHARES = """\
@@ -49,20 +58,15 @@ def count_by_samples(model):
 
         return met
 
-    def of_all(weights):
-        # What a part's sum is divided by, so that by its share it is the whole batch's mean.
+    def add_up(value):
         context = tf.distribute.get_replica_context()
-        total = tf.reduce_sum(tf.cast(weights, tf.float32))
-        return here.share * in_turn(context.all_reduce)("SUM", total)
+        return in_turn(context.all_reduce)("SUM", value)
 
     def masking(apply):
-        # What a mask leaves counts alike in all parts, however much of each it leaves.
         def masked(sample_weight, mask, dtype, reduction):
             means = reduction in ("mean", "sum_over_batch_size")
             if mask is not None and means and hasattr(here, "share"):
-                mask = tf.cast(mask, dtype)
-                total = tf.cast(tf.size(mask), tf.float32)
-                mask *= tf.cast(tf.math.divide_no_nan(total, of_all(mask)), dtype)
+                mask = counting_alike(mask, dtype, here.share, add_up)
                 reduction = "sum"
             return apply(sample_weight, mask, dtype=dtype, reduction=reduction)
 
@@ -70,17 +74,12 @@ def count_by_samples(model):
 
     def reducing(reduce):
         def reduced(values, sample_weight=None, reduction="sum_over_batch_size"):
-            divisor = None
-            if len(values.shape) and hasattr(here, "share"):
-                weighted = sample_weight is not None
-                if reduction == "mean_with_sample_weight" and weighted:
-                    divisor, reduction = of_all(sample_weight), "sum"
-                elif reduction == "sum":
-                    divisor = here.share
-            found = reduce(values, sample_weight, reduction)
+            divisor, given = None, (values, sample_weight)
+            if hasattr(here, "share"):
+                divisor = divisor_of(*given, reduction, here.share, add_up)
             if divisor is None:
-                return found
-            return tf.math.divide_no_nan(found, tf.cast(divisor, found.dtype))
+                return reduce(*given, reduction)
+            return part_of_sum(reduce(*given, "sum"), divisor)
 
         return reduced
 
@@ -88,9 +87,7 @@ def count_by_samples(model):
         # Of several numbers that a layer adds, the sum is meant; of one, a mean.
         def added_up(loss):
             found = total(loss)
-            if loss.shape.rank == 0:
-                return found
-            return tf.math.divide_no_nan(found, tf.cast(here.share, found.dtype))
+            return found if loss.shape.rank == 0 else part_of_sum(found, here.share)
 
         return added_up
 
@@ -106,22 +103,19 @@ def count_by_samples(model):
         return updated
 
     def once(update):
-        # One number for a batch, such as a mean, counts by the replica's share as well.
         def updated(metric, values, sample_weight=None):
             values = keras.ops.convert_to_tensor(values)
             if values.shape.rank == 0 and hasattr(here, "share"):
-                weight = here.share if sample_weight is None else sample_weight
+                weight = weight_in_mean(values, sample_weight, here.share)
                 return update(metric, some(values), weight)
             return update(metric, values, sample_weight)
 
         return updated
 
     def added_once(update):
-        # A number that no sample changes, such as 1 for a batch, counts once in a sum.
         def updated(metric, values, sample_weight=None):
-            plain = isinstance(values, (int, float)) and hasattr(here, "share")
-            if plain and sample_weight is None:
-                sample_weight = here.share
+            if hasattr(here, "share"):
+                sample_weight = weight_in_sum(values, sample_weight, here.share)
             return update(metric, values, sample_weight)
 
         return updated

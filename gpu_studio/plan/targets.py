@@ -63,9 +63,16 @@ class Target:
     @property
     def has_strata(self) -> bool:
         """Whether each sample is of one class, so that classes can have their shares of splits."""
-        if self.one_hot:
-            return len(self.shape) == 1
-        return self.shape in ((), (1,)) and (not self.measured or self.yes_or_no)
+        return len(self.shape) < 2 and self.names_classes
+
+    @property
+    def names_classes(self) -> bool:
+        """Whether the last axis names one class, so that classes can have their weights.
+
+        That is the class of each sample, or of each of its steps or pixels.
+        """
+        one = self.shape[-1:] in ((), (1,)) and (not self.measured or self.yes_or_no)
+        return self.one_hot or one
 
 
 MANY_IDS = 100

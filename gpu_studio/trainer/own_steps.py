@@ -69,6 +69,7 @@ class OwnSteps(Program):
         self.optimizers = optimizers_of(model)
         first = next(iter(self.optimizers.values()), None)
         self._used: dict[int, Any] = {}
+        self._only_builds = False
         self.names: dict[str, list[str]] = {}
         """What each kind of step returns, in order; known once it is traced."""
         self._results: dict[str, list[tuple[Any, Any]]] = {}
@@ -123,10 +124,23 @@ class OwnSteps(Program):
         with tf.device(self._device), self.strategy.scope():
             built(self.model, given)
             if self._replicas > 1 and self.model.built:
-                self.model._symbolic_build(data_batch=packed(*given))  # noqa: SLF001
+                self._build_for_replicas(given)
         if self._replicas > 1:
             with tf.device(self._device):
                 self._held = [tf.Variable(np.asarray(v), trainable=False) for v in self._states]
+
+    def _build_for_replicas(self, given: tuple[Any, Any, Any]) -> None:
+        try:
+            self.model._symbolic_build(data_batch=packed(*given))  # noqa: SLF001
+        except Exception:  # noqa: BLE001 (of a loss for targets that the step alone makes fit)
+            kinds = keras.tree.map_structure(
+                lambda each: keras.KerasTensor((None, *each.shape[1:]), each.dtype.name),
+                packed(*given),
+            )
+            self._only_builds = True
+            with as_replica(self.model, by_shares=False):
+                keras.src.backend.compute_output_spec(self.model.train_step, kinds)
+            self._only_builds = False
 
     def _traced(self, kind: str, given: tuple[Any, Any, Any]) -> Any:
         samples = tf.nest.map_structure(
@@ -238,7 +252,8 @@ class OwnSteps(Program):
 
         self._found.clear()
         # Not in each replica: they are traced by turns.
-        with as_replica(by_shares=self._by_shares), noting_results(self._metrics, self._found):
+        noting = noting_results(self._metrics, self._found)
+        with as_replica(self.model, by_shares=self._by_shares), noting:
             logs, added, computed = self.strategy.run(in_replica, batch)
         for variable, value in zip(self._held, added, strict=True):
             variable.assign_add(tf.cast(self._total(value), variable.dtype))
@@ -298,6 +313,9 @@ class OwnSteps(Program):
             context = tf.distribute.get_replica_context()
             scope = ReplicaStep.here()
             with outside():
+                if self._only_builds:
+                    _built(self.strategy, optimizer, variables)
+                    return None
                 if variables is not None and context is not None:
                     context.merge_call(_built, args=(optimizer, variables))
                 if scope is None:
@@ -314,9 +332,9 @@ class OwnSteps(Program):
         return applied
 
 
-def _built(strategy: Any, optimizer: Any, variables: Sequence[Any]) -> None:
+def _built(strategy: Any, optimizer: Any, variables: Sequence[Any] | None) -> None:
     """Make the optimizer's variables while a step is traced, so that a checkpoint can set them."""
-    if not optimizer.built:
+    if variables is not None and not optimizer.built:
         with tf.init_scope(), strategy.scope():
             optimizer.build(variables)
 

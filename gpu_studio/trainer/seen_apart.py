@@ -1,14 +1,15 @@
-"""What several replicas train otherwise than one device: layers that mix the samples of a batch.
+"""What parts of a batch train otherwise than the whole: layers that mix the samples of a batch.
 
-Each replica shows such a layer its own part of a batch only. Of Keras' layers that is batch
-normalisation, and a recurrent one that keeps states, which is refused; one of the user's own is
-found by what it gives, and adds to the loss, for a few samples in one piece and in two.
+Each replica and each micro-batch shows such a layer its own part of a batch only. Of Keras' layers
+that is batch normalisation, and a recurrent one that keeps states, which is refused; one of the
+user's own, and a model with its own `call`, are found by what they give, and add to the loss, for a
+few samples in one piece and in two.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -38,8 +39,9 @@ from gpu_studio.trainer.layer_state import (
 
 _ROWS, _HALF = 7, 3
 """So many samples, and of them in the first piece: seldom the length of any other first axis."""
-_NEAR = 1e-3
-_LOSS_NEAR, _LOSS_NONE = {"float32": 1e-4, "float64": 1e-4}, 1e-6
+_NEAR, _ROUGH = 1e-3, 0.03
+"""How near results are, and in 16 bits."""
+_LOSS_NEAR, _LOSS_NONE = 1e-4, 1e-6
 """How near a loss comes, relatively, but for kinds with more rounding; less than that is none."""
 _ROUNDED = {"float16": "a ten-thousandth", "bfloat16": "a thousandth"}
 """How near losses come, with room: those of small models came to 1.3e-5 and 3.1e-5."""
@@ -82,7 +84,7 @@ def replicas_apart(
                 "for each replica."
             ),
         )
-    yield from _mixing_apart(model, dataset, cut)
+    yield from mixing_apart(model, dataset, cut)
 
 
 def _rounded_apart(model: keras.Model, cut: Cut) -> Iterator[Log]:
@@ -97,26 +99,48 @@ def _rounded_apart(model: keras.Model, cut: Cut) -> Iterator[Log]:
             )
 
 
-def _mixing_apart(model: Any, dataset: Dataset, cut: Cut) -> Iterator[Warned]:
-    """Return warnings if layers mix the samples of a batch, of which each replica has a part."""
+def mixing_apart(
+    model: Any, dataset: Dataset, cut: Cut, *, placed: bool = False
+) -> Iterator[Warned]:
+    """Return warnings if layers mix the samples of a batch, of which each part has some.
+
+    Parts are replicas', or micro-batches of a `placed` model.
+    """
+    if cut.replicas < 2:
+        return
     apart = layers_apart(model, dataset)
     part, names = f"about {cut.batch / cut.replicas:.3g}", apart.mixing
+    what, where = ("micro-batches", "in each micro-batch") if placed else _ON_REPLICAS
+    whole = "of whole batches" if placed else "of one device"
     if names:
-        mix = f"The layer {names[0]} mixes" if len(names) == 1 else f"{listed(names)} mix"
+        mix = f"{_named(model, names)} mix{'es' if len(names) == 1 else ''}"
         yield Warned(
-            message=f"{mix} the samples of a batch, and on each replica those of its own part of "
-            f"{part}: losses differ from those of one device.",
-            suggestion="Train on one device, or let it take its mean over all replicas: "
+            message=f"{mix} the samples of a batch, and {where} those of its own part of {part}: "
+            f"losses differ from those {whole}.",
+            suggestion=_IN_ONE_PART
+            if placed
+            else "Train on one device, or let it take its mean over all replicas: "
             "keras.layers.BatchNormalization(synchronized=True) does.",
         )
     if apart.adding:
-        adds = "The layer " * (len(apart.adding) == 1) + listed(apart.adding)
         yield Warned(
-            message=f"{adds} {'adds' if len(apart.adding) == 1 else 'add'} to the loss what is no "
-            f"mean over samples. Each of {cut.replicas} replicas adds that of its own part of "
-            f"{part}, and the run trains on their mean: losses differ from those of one device.",
-            suggestion="Train on one device for the loss as it is.",
+            message=f"{_named(model, apart.adding)} add{'s' if len(apart.adding) == 1 else ''} to "
+            f"the loss what is no mean over samples. Each of {cut.replicas} {what} adds that of "
+            f"its own part of {part}, and the run trains on their mean: losses differ from those "
+            f"{whole}.",
+            suggestion=_IN_ONE_PART if placed else "Train on one device for the loss as it is.",
         )
+
+
+_ON_REPLICAS = "replicas", "on each replica"
+_IN_ONE_PART = "Set distribution.placed.micro_batches to 1 for the losses of whole batches."
+
+
+def _named(model: Any, names: Sequence[str]) -> str:
+    """Return the subject of a sentence about layers of the model, or about the model itself."""
+    if len(names) > 1:
+        return listed(names)
+    return f"The {'model' if names[0] == model.name else 'layer'} {names[0]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +152,12 @@ class LayersApart:
 
 
 def layers_apart(model: Any, dataset: Dataset) -> LayersApart:
-    """Return which of the user's own layers mix samples, as far as that can be known.
+    """Return which of the user's own layers and models mix samples, as far as that can be known.
 
-    Of layers that draw random numbers it cannot, nor where the model cannot be called so.
+    Of those that draw random numbers it cannot, nor where one cannot be called so. A layer that
+    has another one within it that does so is not named beside that.
     """
-    layers = model._flatten_layers(include_self=False)  # noqa: SLF001 (no public name)
-    own = [each for each in layers if _may_mix(each)]
+    own = [each for each in model._flatten_layers() if _may_mix(each)]  # noqa: SLF001
     if not own:
         return LayersApart([], [])
     rows = np.arange(_ROWS) % len(dataset.train)
@@ -142,15 +166,27 @@ def layers_apart(model: Any, dataset: Dataset) -> LayersApart:
         with _kept(own), _calls_of(own) as calls:
             with _caught(model):
                 model(samples, training=True)
-            found = [(each.name, _mixes(model, each, calls)) for each in own if id(each) in calls]
+            called = [each for each in own if id(each) in calls]
+            found = {id(each): _mixes(model, each, calls) for each in called}
     except Exception:  # noqa: BLE001 (whatever a user's layer raises: a step will raise it, too)
         return LayersApart([], [])
-    mixing, adding = ([name for name, told in found if told[place]] for place in (0, 1))
-    return LayersApart(mixing, adding)
+    return LayersApart(*(_innermost(called, found, place) for place in (0, 1)))
+
+
+def _innermost(layers: Sequence[Any], found: dict[int, Any], place: int) -> list[str]:
+    """Return the names of the layers of which that was found, and of none within them."""
+    some = [each for each in layers if found[id(each)][place]]
+    ids = set(map(id, some))
+
+    def has_within(layer: Any) -> bool:
+        inner = layer._flatten_layers(include_self=False)  # noqa: SLF001 (no public name)
+        return not ids.isdisjoint(map(id, inner))
+
+    return [each.name for each in some if not has_within(each)]
 
 
 def _may_mix(layer: Any) -> bool:
-    keras_s = type(layer).__module__.startswith("keras.") or isinstance(layer, keras.Model)
+    keras_s = type(layer).__module__.startswith("keras.")
     return not keras_s and not any(map(is_apart, layer._flatten_layers()))  # noqa: SLF001
 
 
@@ -224,29 +260,50 @@ def _put_back(each: Any, old: Any) -> None:
 
 
 def _mixes(model: Any, layer: Any, calls: dict[int, Call]) -> tuple[bool, bool]:
-    """Whether samples in two pieces make another result than in one, and another loss."""
+    """Whether samples in two pieces make another result than in one, and another loss.
+
+    Neither is known of a layer that takes no such pieces.
+    """
+    try:
+        return _mixes_pieces(model, layer, calls)
+    except Exception:  # noqa: BLE001 (such as that of a model for batches of one size)
+        return False, False
+
+
+def _mixes_pieces(model: Any, layer: Any, calls: dict[int, Call]) -> tuple[bool, bool]:
     whole, again = (_given(model, layer, calls[id(layer)], slice(None)) for _ in range(2))
-    steady = _is_loss(whole.loss, again.loss, layer)
-    if whole.drew or not (steady and all(map(_near, whole.made, again.made))):
+    steady, near = _is_loss(whole.loss, again.loss, layer), _nearness(layer)
+    if whole.drew or not (steady and all(map(near, whole.made, again.made))):
         return False, False  # TensorFlow's and NumPy's draws show so alone
     parts = [_given(model, layer, calls[id(layer)], some) for some in _HALVES]
     added = sum(each.loss for each in parts)
     adds = not _is_loss(added, whole.loss, layer)
     for one, first, second in zip(whole.made, *(each.made for each in parts), strict=True):
         joined = np.concatenate([first, second]) if one.ndim else one
-        if joined.shape == one.shape and not _near(joined, one):
+        if joined.shape == one.shape and not near(joined, one):
             return True, adds
     return False, adds
 
 
 def _is_loss(one: float, other: float, layer: Any) -> bool:
     """Whether they are the same loss, but for what is rounded on the way to it."""
-    near = _LOSS_NEAR.get(layer.compute_dtype, 30 * _NEAR)
+    near = _ROUGH if _computes_in_16_bits(layer) else _LOSS_NEAR
     return bool(np.isclose(one, other, rtol=near, atol=_LOSS_NONE, equal_nan=True))
 
 
-def _near(one: np.ndarray, other: np.ndarray) -> bool:
-    return one.shape == other.shape and np.allclose(one, other, rtol=_NEAR, atol=_NEAR)
+def _nearness(layer: Any) -> Callable[[np.ndarray, np.ndarray], bool]:
+    """Return what tells whether two results of the layer are the same but for rounding."""
+    near = _ROUGH if _computes_in_16_bits(layer) else _NEAR
+
+    def is_near(one: np.ndarray, other: np.ndarray) -> bool:
+        return one.shape == other.shape and np.allclose(one, other, rtol=near, atol=near)
+
+    return is_near
+
+
+def _computes_in_16_bits(layer: Any) -> bool:
+    kinds = {each.compute_dtype for each in layer._flatten_layers()}  # noqa: SLF001
+    return not kinds.isdisjoint(_ROUNDED)
 
 
 _HALVES = (slice(_HALF), slice(_HALF, None))

@@ -39,7 +39,7 @@ from gpu_studio.trainer.own_steps import OwnSteps
 from gpu_studio.trainer.passes import Passes, SplitReading, refuse_unended
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
-from gpu_studio.trainer.seen_apart import refuse_unkept_states, replicas_apart
+from gpu_studio.trainer.seen_apart import mixing_apart, refuse_unkept_states, replicas_apart
 from gpu_studio.trainer.served.program import ServedProgram
 from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
@@ -213,6 +213,9 @@ def _default_steps(
         learners = keras_objects.learners_of(plan.training, dataset, model)
         for said in warnings_of(plan, dataset, learners):
             tell(said)
+        if spread.placement is not None:
+            for said in mixing_apart(model, dataset, cut, placed=True):
+                tell(said)
         for place, phase in enumerate(plan.training.phases):  # not only once it begins
             refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
         inner = _inner_metrics(dataset, model, spread, cut, tell)
@@ -404,14 +407,11 @@ def passes_of(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread)
     Raises PlanRefused if they cannot be read as often as the plan asks, or if their length is
     needed and unknown.
     """
-    training = plan.training
+    training, name, epochs = plan.training, dataset.name, plan.training.epochs
     asked = training.steps_per_epoch, training.validation_steps
-    refuse_unended(
-        dataset.name, dataset.train, "training.steps_per_epoch", asked[0], training.epochs
-    )
-    held = dataset.validation
-    refuse_unended(dataset.name, held, "training.validation_steps", asked[1], training.epochs)
-    refuse_unended(dataset.name, dataset.test, "the number of test batches", 0, 1)
+    refuse_unended(name, dataset.train, "training.steps_per_epoch", asked[0], epochs)
+    refuse_unended(name, dataset.validation, "training.validation_steps", asked[1], epochs)
+    refuse_unended(name, dataset.test, "the number of test batches", 0, 1)
     passes = Passes(spread.reads_by, dataset.train, cut, training.seed, asked[0])
     schedule = training.schedule
     counts = schedule is not None and needs_length(schedule.name, schedule.options)

@@ -161,6 +161,39 @@ class Pairs(keras.Model):  # type: ignore[misc]  # Keras has no types
         return self.right.result()
 
 
+class Sparse(layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """Leaves steps out that have too little, and adds losses: a mean, and one of each sample."""
+
+    def call(self, x: Any) -> Any:
+        self.add_loss(0.1 * ops.mean(ops.abs(x)))
+        self.add_loss(0.01 * ops.sum(x * x, axis=(1, 2)))
+        return x
+
+    def compute_mask(self, x: Any, mask: Any = None) -> Any:
+        return x[..., 0] > 0
+
+
+class Stepwise(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its own step with Keras' loss, of which a mask leaves some steps of some samples."""
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        x, y = data
+        y = ops.repeat(y[:, None], WIDTH // 3, axis=1)
+        with tf.GradientTape() as tape:
+            found = self(x, training=True)
+            loss = self.compute_loss(x, y, found)
+        gradients = tape.gradient(loss, self.trainable_weights)
+        self.optimizer.apply(gradients, self.trainable_weights)
+        return {**self.compute_metrics(x, y, found), "step_loss": loss}
+
+
+def _stepwise() -> Any:
+    inputs = keras.Input((WIDTH,))
+    steps = Sparse()(layers.Reshape((WIDTH // 3, 3))(inputs))
+    scores = layers.Dense(CLASSES)(layers.LSTM(4, return_sequences=True)(steps))
+    return Stepwise(inputs, scores)
+
+
 def made(name: str, seed: int) -> Any:
     """The compiled model of a name, with the weights of a seed."""
     naming.reset_uids()
@@ -175,6 +208,10 @@ def made(name: str, seed: int) -> Any:
             keras.optimizers.SGD(0.05),
             keras.losses.BinaryCrossentropy(from_logits=True, reduction="sum"),
         )
+    elif name == "stepwise":
+        model = _stepwise()
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.SGD(0.1), loss, metrics=["accuracy"])
     elif name == "pairs":
         model = Pairs()
         model.compile(optimizer=keras.optimizers.SGD(0.1))

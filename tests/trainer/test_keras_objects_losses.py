@@ -193,6 +193,49 @@ def test_that_a_loss_for_other_targets_is_refused_with_what_fits(name):
     assert "sparse_categorical_crossentropy" in refused.value.suggestions[1]
 
 
+def test_that_a_loss_that_holds_samples_against_one_another_is_told_in_parts_of_a_batch():
+    from keras import ops
+
+    from gpu_studio.trainer.keras_objects import Objective
+    from gpu_studio.trainer.keras_objects.as_compiled import unguarded
+    from gpu_studio.trainer.keras_objects.compiled import given_loss
+    from gpu_studio.trainer.keras_objects.objective import Head
+
+    def near(y_true, y_pred):
+        same = ops.cast(ops.equal(y_true, ops.transpose(y_true)), "float32")
+        return ops.mean(ops.square(same - ops.matmul(y_pred, ops.transpose(y_pred))), axis=-1)
+
+    def alone(y_true, y_pred):
+        return ops.mean(ops.square(y_true - y_pred), axis=-1)
+
+    draw = np.random.default_rng(1)
+    batches = [(draw.normal(size=(n, 1)), draw.normal(size=(n, 4))) for n in (3, 2)]
+    pairs, single = (given_loss(each, "own", None, unguarded, batches) for each in (near, alone))
+    assert (pairs.mixes, single.mixes) == (True, False)
+    assert not list(Objective((Head(single),)).cautions(2, placed=True))
+    (told,) = Objective((Head(pairs),)).cautions(2, placed=False)
+    assert told.startswith("The loss own of a sample depends on the others of its batch. Each of")
+    with pytest.raises(PlanRefused, match="2 micro-batches would each have one of their own"):
+        list(Objective((Head(pairs),)).cautions(2, placed=True))
+
+
+def test_that_classes_of_steps_and_pixels_have_their_weights_and_rows_of_numbers_have_none():
+    import tensorflow as tf
+
+    from gpu_studio.plan.targets import Target
+    from gpu_studio.trainer.keras_objects import Objective
+
+    objective = Objective(class_weight={1: 3.0})
+    steps = np.array([[0, 1, 2], [1, 1, 0]])
+    for wanted in (np.eye(3)[steps], steps[..., None]):
+        weights = objective.weighted(tf.constant(wanted), ())
+        np.testing.assert_array_equal(weights, [[1, 3, 1], [3, 3, 1]])
+    assert Target((3, 3), ids=2, one_hot=True).names_classes
+    assert Target((8, 8, 1), measured=True, ids=2).names_classes
+    assert not Target((3,), ids=3).names_classes
+    assert not Target((8, 8, 1), measured=True).names_classes
+
+
 def test_that_weights_of_classes_beside_those_of_samples_are_refused():
     from gpu_studio.trainer.keras_objects import learners_of
 

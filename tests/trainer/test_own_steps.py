@@ -3,8 +3,8 @@
 Under `none` that is `fit` itself: with two losses and random draws, two optimizers and a gradient's
 gradient, a loss and metrics in Keras' own step, and a loss over pairs. In two replicas, parts of a
 batch are as uneven as they can be: of its last sample, one replica has nothing. There means, sums
-that Keras takes, clipped gradients, metrics, regularizers and what a step assigns must be those of
-one device; a loss over pairs is not, which is said.
+that Keras takes, means over what a mask leaves, clipped gradients, metrics, regularizers and what a
+step assigns must be those of one device; a loss over pairs is not, which is said.
 
 GPU_STUDIO_WHOLE_PARITY=1 tests `central_storage` too.
 """
@@ -21,11 +21,11 @@ from parity_jobs import CLOSE, WHOLE
 pytestmark = pytest.mark.slow
 
 ALONE = {
-    **{name: {"model": name} for name in ("gan", "distilled", "pairs")},
+    **{name: {"model": name} for name in ("gan", "distilled", "pairs", "stepwise")},
     "vae, resumed within its second epoch": {"model": "vae", "left_after": 6},
 }
 REFUSED = {"model": "pairs", "settings": ["training.early_stopping={ monitor = 'val_near_loss' }"]}
-SHARED = {name: {"model": name} for name in ("gan", "distilled")}
+SHARED = {name: {"model": name} for name in ("gan", "distilled", "stepwise")}
 WARNED = "Each of 2 replicas calls Gan.train_step with its part of a batch."
 
 

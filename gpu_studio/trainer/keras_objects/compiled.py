@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras.src.losses.losses import LossFunctionWrapper
 
@@ -31,7 +32,7 @@ from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import DataError, PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import Guard, unguarded
 from gpu_studio.trainer.keras_objects.forms import OutputForm, Wants
-from gpu_studio.trainer.keras_objects.given import Batches, GivenMetric, given_metric
+from gpu_studio.trainer.keras_objects.given import Batches, GivenMetric, given_metric, in_two
 from gpu_studio.trainer.keras_objects.named import (
     JUDGING,
     construct,
@@ -68,6 +69,7 @@ class SampleLoss:
     `name` is the plan's name for it, never "auto". One that is `given`, by the user or a compiled
     model, takes targets and outputs as they are; `guard` explains what goes wrong in it. A loss `of
     batches` gives no number for each sample: then each sample has that of its part of the batch.
+    One that `mixes` gives numbers that depend on the other samples of the batch.
     """
 
     name: str
@@ -77,6 +79,7 @@ class SampleLoss:
     given: bool = False
     guard: Guard = unguarded
     of_batches: bool = False
+    mixes: bool = False
 
     @property
     def sums(self) -> bool:
@@ -95,9 +98,7 @@ class SampleLoss:
         all count. It is not where layers or the loss mask some: then the
         mean is over those that count, and the sums over the batch of both are to be divided.
         """
-        losses = self.guard(
-            lambda: self.keras_loss.call(*self._pair(targets, outputs)), f"in the loss {self.name}"
-        )
+        losses = self._called(targets, outputs)
         masks = [mask for mask in map(_mask_of, (outputs, losses)) if mask is not None]
         losses = tf.cast(losses, tf.float32)
         if self.of_batches:
@@ -118,9 +119,7 @@ class SampleLoss:
 
     def shape_of(self, targets: Any, outputs: Any) -> tuple[int, ...]:
         """The shape of what the loss gives for these. Raises PlanRefused if it is no tensor."""
-        given = self.guard(
-            lambda: self.keras_loss.call(*self._pair(targets, outputs)), f"in the loss {self.name}"
-        )
+        given = self._called(targets, outputs)
         if not hasattr(given, "shape"):
             raise PlanRefused(
                 f"The loss {self.name} gave {kind_in_words(given)}, where a number for each sample "
@@ -128,6 +127,29 @@ class SampleLoss:
                 ["Let it end with: return loss.", *begins_in(self._function)],
             )
         return tuple(given.shape)
+
+    def is_mixing(self, batches: Batches) -> bool:
+        """Whether two batches have other losses as one, as far as these show it.
+
+        Where they do not join, such as by their shapes, one of them is taken in two pieces.
+        """
+        for pieces in (batches, in_two(*batches[0])) if len(batches) == 2 else ():
+            try:
+                with keras.StatelessScope():
+                    both = [tf.concat(each, axis=0) for each in zip(*pieces, strict=True)]
+                    whole, again = (np.asarray(self._called(*both)) for _ in range(2))
+                    parts = [np.asarray(self._called(*each)) for each in pieces]
+                steady = np.allclose(whole, again, equal_nan=True)  # it may draw
+                joined = np.concatenate(parts)
+                return steady and not np.allclose(joined, whole, 1e-3, 1e-5, equal_nan=True)
+            except Exception:  # noqa: BLE001, S112 - a user's own code can raise anything
+                continue
+        return False
+
+    def _called(self, targets: Any, outputs: Any) -> Any:
+        return self.guard(
+            lambda: self.keras_loss.call(*self._pair(targets, outputs)), f"in the loss {self.name}"
+        )
 
     @property
     def _function(self) -> Any:
@@ -227,7 +249,7 @@ def given_loss(
     shapes = [found.shape_of(*each) for each in batches]
     rows = [len(keras.tree.flatten(targets)[0]) for targets, _outputs in batches]
     apart = all(shape[:1] == (count,) for shape, count in zip(shapes, rows, strict=True))
-    return replace(found, of_batches=not apart)
+    return replace(found, of_batches=not apart, mixes=apart and found.is_mixing(batches))
 
 
 def _loss_name(field: str, loss: Named, dataset: Dataset, form: OutputForm) -> str:

@@ -240,7 +240,7 @@ def _index(tensor: Any, among: Sequence[Any]) -> int:
     return next(place for place, each in enumerate(among) if each is tensor)
 
 
-def _in_two(targets: Any, outputs: Any) -> Batches:
+def in_two(targets: Any, outputs: Any) -> Batches:
     """Return a batch in two pieces of different lengths, if it is long enough."""
     cut = -(-len(outputs) // 3)
     return (targets[:cut], outputs[:cut]), (targets[cut:], outputs[cut:])
@@ -302,7 +302,7 @@ class GivenMetric:
         Where it does not take both of them as one batch, such as by their shapes, it is shown one
         of them in two pieces. What does not take these either is a plain sum, and not known.
         """
-        for pieces in (self._batches, _in_two(*self._batches[0])):
+        for pieces in (self._batches, in_two(*self._batches[0])):
             try:
                 added = self._added_by(*pieces)
             except Exception:  # noqa: BLE001, S112 - a user's own code can raise anything

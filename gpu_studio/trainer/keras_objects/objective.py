@@ -130,7 +130,10 @@ class Objective:
         return found
 
     def weighted(self, targets: Any, sample_weight: Any) -> Any:
-        """Return the weights of samples to train on: those of the data, or of their classes."""
+        """Return the weights of samples to train on: those of the data, or of their classes.
+
+        Where the last axis names the class of each step or pixel, each has a weight.
+        """
         if not self.class_weight:
             return sample_weight
         (ids,) = keras.tree.flatten(targets)
@@ -153,14 +156,8 @@ class Objective:
             for metric in head.metrics:
                 if isinstance(metric, GivenMetric):
                     yield from _of_parts(metric, parts, what)
-            if head.loss.of_batches and placed:
-                raise _of_batches(head.loss.name, parts)
-            if head.loss.of_batches:
-                yield (
-                    f"The loss {head.loss.name} is one of a whole batch. Each of the {parts} "
-                    "replicas computes it for its own part, and the run trains on their mean: that "
-                    "is another loss than on one device."
-                )
+            if head.loss.of_batches or head.loss.mixes:
+                yield _of_batches(head.loss, parts, placed=placed)
 
     def total(self, losses: Sequence[Any]) -> Any:
         """Return the weighted sum of the heads' losses; 0 if there are none."""
@@ -272,8 +269,8 @@ def _class_weight(training: Training, dataset: Dataset, outputs: int) -> dict[in
         why = "is for a model with a single output"
     elif flat(dataset.train.weights):
         why = f"and the weights that {dataset.name} has for its samples exclude each other"
-    elif not (target := dataset.of_target(dataset.targets[0][0]).target).has_strata:
-        why = f"needs samples of one class each; a target of {dataset.name} is {in_words(target)}"
+    elif not (target := dataset.of_target(dataset.targets[0][0]).target).names_classes:
+        why = f"needs one class a sample, step or pixel: {dataset.name} gives {in_words(target)}"
     if why:
         raise PlanRefused(f"training.class_weight {why}.", ["Leave training.class_weight out."])
     return {int(number): float(weight) for number, weight in given.items()}
@@ -390,11 +387,21 @@ def _in_turn(metric: str, parts: int, what: str) -> PlanRefused:
     )
 
 
-def _of_batches(loss: str, parts: int) -> PlanRefused:
-    return PlanRefused(
-        f"The loss {loss} is one of a whole batch, and {parts} micro-batches would each have one "
-        "of their own: that is another loss.",
-        ["Set distribution.placed.micro_batches to 1.", "Or choose a loss with a number a sample."],
+def _of_batches(loss: SampleLoss, parts: int, *, placed: bool) -> str:
+    mixes = "of a sample depends on the others of its batch"
+    said = f"The loss {loss.name} {mixes if loss.mixes else 'is one of a whole batch'}"
+    if placed:
+        raise PlanRefused(
+            f"{said}, and {parts} micro-batches would each have one of their own: that is another "
+            "loss.",
+            [
+                "Set distribution.placed.micro_batches to 1.",
+                "Or choose a loss with a number a sample.",
+            ],
+        )
+    return (
+        f"{said}. Each of the {parts} replicas computes it for its own part, and the run trains on "
+        "their mean: that is another loss than on one device."
     )
 
 

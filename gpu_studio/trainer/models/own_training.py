@@ -8,6 +8,7 @@ from types import CodeType
 from typing import Any
 
 import keras
+import tensorflow as tf
 from keras.src import backend
 
 from gpu_studio.plan import Named, Training
@@ -190,7 +191,11 @@ def weights_as_sources() -> Iterator[None]:
 
 def _handle(variable: Any) -> Any:
     own = variable._value  # noqa: SLF001 (`value` is what a scope holds)
-    return variable.value if own is None else own.handle
+    if own is None:
+        return variable.value
+    # Of a variable with a copy for each replica, outside them: its first.
+    first = getattr(own, "_primary", None) if tf.distribute.in_cross_replica_context() else None
+    return (own if first is None else first).handle
 
 
 def packed(x: Any, y: Any, sample_weight: Any) -> Any:

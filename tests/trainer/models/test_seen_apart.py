@@ -181,6 +181,49 @@ def test_that_a_layer_that_cannot_be_called_so_is_left_to_the_first_step() -> No
     assert layers_apart(model, made_data.values((8,))).mixing == []
 
 
+def test_that_what_a_model_s_own_call_mixes_or_adds_is_told_of_replicas_and_micro_batches() -> None:
+    import keras
+    from keras import ops
+
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.seen_apart import layers_apart, mixing_apart
+
+    class Net(keras.Model):
+        def __init__(self, name: str) -> None:
+            super().__init__(name=name)
+            self.hidden, self.end = keras.layers.Dense(4), keras.layers.Dense(1)
+
+        def call(self, x: Any) -> Any:
+            x = self.hidden(x)
+            if self.name == "summing":
+                self.add_loss(ops.sum(ops.square(x)))
+            elif self.name == "meaning":
+                self.add_loss(ops.mean(ops.square(x)))
+            else:
+                x = x - ops.mean(x, axis=0)
+            return self.end(x)
+
+    data, cut = made_data.values((8,)), Cut(12, 6, 2)
+    for name, mixing, adding in [
+        ("centring", ["centring"], []),
+        ("summing", [], ["summing"]),
+        ("meaning", [], []),
+    ]:
+        inner = Net(name)
+        outer = keras.Sequential([keras.Input((8,)), inner])
+        for model in (inner, outer):
+            found = layers_apart(model, data)
+            assert (found.mixing, found.adding) == (mixing, adding)
+    model = Net("centring")
+    model(data.train.seen(slice(2)))
+    (told,) = mixing_apart(model, data, cut)
+    assert told.message.startswith("The model centring mixes the samples of a batch, and on each")
+    (told,) = mixing_apart(model, data, cut, placed=True)
+    assert "in each micro-batch those of its own part of about 3" in told.message
+    assert "micro_batches to 1" in told.suggestion
+    assert not list(mixing_apart(model, data, Cut(12, 6, 1), placed=True))
+
+
 def test_that_a_loss_of_a_layer_that_is_no_mean_over_samples_is_told() -> None:
     import keras
     from keras import ops
