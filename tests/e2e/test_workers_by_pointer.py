@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import warm_members
 from patience import PATIENCE_S
 from real_runs import kill_trainers
 from training_runs import small_plan, until
@@ -19,6 +21,7 @@ from x_program import started
 from gpu_studio.contract import events
 from gpu_studio.plan import save
 from gpu_studio.runs import catalogue
+from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.runs.lineage import events_of
 
 PROGRAM = Path(__file__).parents[1] / "support" / "workers_window.py"
@@ -43,6 +46,7 @@ def desk(x_environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator
     own = {
         "GPU_STUDIO_SETTINGS": str(folder / "window.ini"),
         "FAKE_ASKER_STARTS": str(folder / "questions"),
+        TRAINER_VARIABLE: shlex.join(warm_members.command(rest=0.5)),
     }
     environment = {**x_environment, **own, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
     command = [sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan_file)]

@@ -11,7 +11,10 @@ import signal
 import socket
 import sys
 
-HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV, signal.SIGUSR1)
+HANDED_ON = (
+    *(signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV),
+    *(signal.SIGUSR1, signal.SIGUSR2),
+)
 _SERVER_GONE = 1
 
 

@@ -22,7 +22,8 @@ from gpu_studio.trainer import team
 from gpu_studio.trainer.cluster import clustered, member
 from gpu_studio.trainer.environment import leave
 
-holds, asked = json.loads(sys.argv.pop(1)), set()
+rest, holds = json.loads(sys.argv.pop(1))
+asked = set()
 
 
 def waits(control, step):
@@ -33,6 +34,7 @@ def waits(control, step):
 
 def holding(agree):
     def held(self, control, steps, step, *given, **named):
+        time.sleep(rest)
         while self.index == 0 and waits(control, step):
             time.sleep(0.01)
         return agree(self, control, steps, step, *given, **named)
@@ -47,14 +49,16 @@ leave(member.main([f"--parent={os.getppid()}", *given]))
 """
 
 
-def command(**holds: int) -> list[str]:
+def command(*, rest: float = 0.0, **holds: int) -> list[str]:
     """The command line of the trainer, without the run's directory.
 
-    Who leads the members waits before a step until it is `pausing`, or `stopping`, or until there
-    is a file of that name: a machine may be so quick, or so busy, that the run is over before.
+    The members `rest` for so many seconds each time that they have agreed on calls, as a trainer
+    of `training_runs.resting` does. Who leads them waits before a step until it is `pausing`, or
+    `stopping`, or until there is a file of that name: a machine may be so quick, or so busy, that
+    the run is over before.
     """
     warm = shlex.join(warm_python.command(warm_python.TEXT))
-    return [sys.executable, __file__, warm, json.dumps(holds)]
+    return [sys.executable, __file__, warm, json.dumps([rest, holds])]
 
 
 def main() -> None:
