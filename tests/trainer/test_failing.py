@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import warm_python
 from fault_matrix import Fault
 from made_images import two_classes
 from patience import PATIENCE_S
@@ -90,6 +91,24 @@ def test_that_data_that_cannot_be_trained_on_are_named(tmp_path: Path) -> None:
     assert failed.suggestions
 
 
+BEGINNING_WITHOUT = """
+import sys
+import time
+from pathlib import Path
+from gpu_studio.trainer.__main__ import leave, main
+
+data = Path(sys.argv.pop(1))
+while data.exists():
+    time.sleep(0.01)
+leave(main())
+"""
+
+
+def beginning_without(data: Path) -> list[str]:
+    """A trainer that begins once the data are no longer where they were at its launch."""
+    return [*warm_python.command("-c"), BEGINNING_WITHOUT, str(data)]
+
+
 def test_that_data_that_moved_since_the_launch_are_named_with_what_is_near(
     tmp_path: Path, fault: Fault
 ) -> None:
@@ -99,7 +118,8 @@ def test_that_data_that_moved_since_the_launch_are_named_with_what_is_near(
     )
     data = tmp_path / "mine.npz"
     np.savez(data, x=np.zeros((20, 4), np.float32), y=np.arange(20) % 2)
-    with running(small_plan_with_file(data), tmp_path / "runs") as run:
+    plan, trainer = small_plan_with_file(data), beginning_without(data)
+    with running(plan, tmp_path / "runs", trainer=trainer) as run:
         moved = data.rename(tmp_path / "mine-2.npz")
         with fault.noticed():
             failed = failure(run.finish())
@@ -118,7 +138,7 @@ def test_that_a_folder_of_images_that_moved_since_the_launch_is_named_with_what_
     )
     folder = two_classes(tmp_path / "pets")
     plan = dataclasses.replace(small_plan(), data=Data(folder=str(folder)))
-    with running(plan, tmp_path / "runs") as run:
+    with running(plan, tmp_path / "runs", trainer=beginning_without(folder)) as run:
         moved = folder.rename(tmp_path / "pets-2")
         with fault.noticed():
             failed = failure(run.finish())
