@@ -15,9 +15,10 @@ VENV_PYTHON := .venv/bin/python
 PREPARE = python=$$(packaging/setup/find-python.sh) && "$$python" packaging/setup/prepare.py
 # Byte code is kept whatever the shell says: else each worker, and each process of a test, would compile all source anew.
 PYTEST = QT_QPA_PLATFORM=offscreen PYTHONDONTWRITEBYTECODE= $(VENV_PYTHON) -m pytest
-# One worker more than cores, as some tests wait for a window or a process, but no more than fit into memory with a
-# TensorFlow each; a file's tests stay together.
-IN_PARALLEL = --numprocesses=$(shell expr $$(nproc) + 1) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+# No more workers than fit into memory with a TensorFlow each; a file's tests stay together.
+IN_PARALLEL = --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+# One more than cores, as some tests wait for a window or a process.
+FOR_ALL = --numprocesses=$(shell expr $$(nproc) + 1)
 # Typed as strictly as the program: all that the Makefile runs, and what the tests stand on.
 SCRIPTS = packaging tests/support tests/benchmarks
 
@@ -38,13 +39,13 @@ test: ## Check the source, then run all tests (about seventeen minutes on two co
 	@$(PREPARE) test
 	@{ $(PYTEST) --collect-only -qq -p no:cacheprovider; $(VENV_PYTHON) tests/support/fake_cards.py; } >/dev/null 2>&1 & \
 	$(MAKE) --no-print-directory static; checked=$$?; wait; exit $$checked
-	@$(PYTEST) $(IN_PARALLEL) $(ARGS)
+	@$(PYTEST) $(FOR_ALL) $(IN_PARALLEL) $(ARGS)
 
 # The tests of pages and charts take nearly as long as all others of these: they run where ARGS names them.
 WITHOUT_WINDOW = $(if $(findstring tests/,$(ARGS)),,--ignore=tests/ui)
 quick: ## Run the tests that take less than a minute together; those of the window's parts with ARGS=tests/ui
 	@$(PREPARE) test
-	@$(PYTEST) $(IN_PARALLEL) -m "not slow and not window and not processes" $(WITHOUT_WINDOW) $(ARGS)
+	@$(PYTEST) --numprocesses=$(shell nproc) $(IN_PARALLEL) -m "not slow and not window and not processes" $(WITHOUT_WINDOW) $(ARGS)
 
 check: ## Check style, types, and who imports whom
 	@$(PREPARE) check

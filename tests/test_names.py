@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import import_rules
+import pytest
 
 import gpu_studio
 
@@ -23,6 +24,7 @@ def homes_of_classes(package: Path) -> dict[str, list[str]]:
     return homes
 
 
+@pytest.mark.slow
 def test_that_no_two_public_classes_share_a_name():
     assert {
         name: homes for name, homes in homes_of_classes(PACKAGE).items() if len(homes) > 1

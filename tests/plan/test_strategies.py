@@ -50,6 +50,7 @@ def test_that_only_the_parameter_server_is_asynchronous():
     ]
 
 
+@pytest.mark.slow
 def test_that_only_the_files_of_strategies_name_one():
     names = set(STRATEGIES) - COMMON_WORDS
     files = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if names & constants(path)}

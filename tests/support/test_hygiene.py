@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 PLUGINS = ("-p", "isolation", "-p", "hygiene", "-p", "no:cacheprovider")
-WITHOUT_QT = ("-p", "no:pytest-qt")
+QT = ("-p", "pytestqt.plugin")
 
 pytestmark = pytest.mark.slow
 
@@ -17,10 +17,12 @@ def run_test(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     """Run one test, given as text, in a pytest of its own under the two plugins."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     monkeypatch.setenv("HYGIENE_GRACE_S", "0.2")
+    # To import all that is installed takes as long as all else that such a pytest does.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def run(text: str) -> pytest.RunResult:
         pytester.makepyfile(text)
-        return pytester.runpytest_subprocess(*PLUGINS, *(() if "PySide6" in text else WITHOUT_QT))
+        return pytester.runpytest_subprocess(*PLUGINS, *(QT if "PySide6" in text else ()))
 
     return run
 
