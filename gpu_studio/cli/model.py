@@ -42,9 +42,10 @@ of the card. Of a whole card about 512 MiB are CUDA's own, and of the rest Tenso
 1,800 MiB back for CUDA's libraries (cuDNN, NCCL): neither is part of the limit.
 
 On a real card convolutions and recurrent layers compute through cuDNN, whose workspaces come from
-the same memory and are not predicted: on an H100 up to 430 MiB more, and a run does not start
-without some. Where less than 512 MiB are left for them, the step "may lack room for cuDNN" ("fits"
-is null in --json, and "may_lack" true). Steps with --measured run on the card itself.
+the same memory and are not predicted: up to 430 MiB more on an H100 and 840 MiB more on an H200,
+and a run does not start without some. Where less than 512 MiB are left for them, the step "may
+lack room for cuDNN" ("fits" is null in --json, and "may_lack" true). Steps with --measured run on
+the card itself.
 
 examples:
   gpu-studio model digits.plan.toml

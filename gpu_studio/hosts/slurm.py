@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from gpu_studio.common.figures import size
 from gpu_studio.plan.cluster_values import minutes
 
 COMMAND_S: Final = 20.0
@@ -145,7 +146,7 @@ def answer_of(
         except TimeoutError as error:
             raise SlurmSilentError(f"{command[0]} gave no answer in {seconds:.0f} s") from error
         except OverflowError as error:
-            found = f"{command[0]} writes without an end: more than {most >> 20} MiB"
+            found = f"{command[0]} writes without an end: more than {size(most)}"
             raise SlurmSilentError(found) from error
         finally:
             _end(process)

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 
 from gpu_studio.common.figures import MIB, flops, grouped, size
+from gpu_studio.placement.cudnn_room import is_real_card
 from gpu_studio.placement.device_memory import (
     LIMIT_VARIABLE,
     MOST_MEASURED,
@@ -153,6 +154,7 @@ def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
         yield from normalised_apart(plan, machine, facts)
         yield from own_steps_apart(plan, machine, facts)
         yield from little_work(plan, machine, facts)
+    yield from not_compiled(plan, machine, facts)
 
 
 def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
@@ -186,7 +188,7 @@ def little_room(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
     )
     why = (
         "It computes convolutions and recurrent layers in workspaces that are not predicted: up to "
-        f"{MOST_MEASURED} more on an H100, and with too little the run ends in "
+        f"{MOST_MEASURED}, and with too little the run ends in "
         "its first step. gpu-studio model --measured trains some real steps there; "
         f"{LIMIT_VARIABLE}=8 in the environment has cuDNN take less."
     )
@@ -342,6 +344,12 @@ def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
             "may take longer than it saves."
         )
         yield Caution("little work", text, why, on_one(plan, machine))
+
+
+def not_compiled(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    """A model of the user's own that trains on a real card without XLA."""
+    if facts.model and any(is_real_card(each, machine) for each in replica_devices(plan, machine)):
+        yield from facts.model.xla.might_compile(plan)
 
 
 def _use(plan: Plan, replicas: int, batch: int) -> Remedy:

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpu_studio.placement.device_memory import PredictedMemory
-from gpu_studio.plan import Caution, Plan, Problem, listed, strategy_of
+from gpu_studio.plan import Caution, Plan, Problem, changing, listed, strategy_of
 
 CHANGES = "what XLA changes"
 """What is not in the predicted memory of a step that XLA compiles."""
 _BESIDE = (
     "; without what XLA changes, which joins operations and takes the memory of a step's "
-    "temporary tensors in one piece: on a CPU up to 2.2 times as much was seen"
+    "temporary tensors in one piece: on a CPU up to 2.2 times as much was seen, on an H200 0.8 to "
+    "1.2 times"
 )
 
 
@@ -55,6 +56,25 @@ class XlaFacts:
             why = f"XLA cannot compile {listed(self.cannot)}: `fit` does without it, too."
         text = "The model is compiled with jit_compile, which has no effect on how steps run here."
         yield Caution("compiled with XLA", text, why)
+
+    def might_compile(self, plan: Plan) -> Iterator[Caution]:
+        """A model of the user's own whose steps a card would do sooner with XLA, as `fit` does.
+
+        Beside `fit` as written, on an H200 (batches of 128 to 512, TensorFlow 2.21), runs without
+        XLA took 1.5, 2.9 and 1.3 times as long (a convolutional model, a transformer, a dense one),
+        and runs with it 0.53, 0.76 and 0.59 times.
+        """
+        own = plan.model.python or plan.model.file
+        if not own or self.compiles(plan) or self.cannot or not strategy_of(plan).compiles_steps:
+            return
+        why = (
+            "Keras' fit does, unless the model was compiled with jit_compile=False. On an H200 a "
+            "step took 2.2 to 3.8 times as long without XLA as with it, in three models. The first "
+            "step takes longer with it, and predicted memory is without what it changes."
+        )
+        mend = changing("Compile with XLA", "training", jit_compile=True)
+        text = "XLA does not compile the training steps."
+        yield Caution("not compiled with XLA", text, why, mend)
 
     def noted(
         self, memories: Mapping[str, PredictedMemory], plan: Plan

@@ -40,8 +40,7 @@ CUDNN_KINDS = frozenset(
 """Layers that TensorFlow computes through cuDNN, by their Keras class."""
 _BESIDE = (
     f"; without {WORKSPACES}, which it takes while there is room, the most as it tries its "
-    f"algorithms in the first step: up to {MOST_MEASURED} more on an H100, and it "
-    "does not start without some"
+    f"algorithms in the first step: up to {MOST_MEASURED}, and it does not start without some"
 )
 
 

@@ -83,3 +83,27 @@ def test_that_a_practice_card_is_said_to_compute_without_xla() -> None:
 def test_that_facts_on_xla_are_read_as_they_were_written() -> None:
     facts = facts_with(replace(TURNING, asked=True))
     assert decoded(encoded(facts)) == facts
+
+
+def test_that_a_model_of_one_s_own_is_offered_xla_on_a_real_card_where_it_can_be_had() -> None:
+    def offered(machine, facts: XlaFacts, *settings: str) -> list[str]:
+        plan = with_settings(Plan(), ["model.python=own.py:build", "data.name=digits", *settings])
+        told = cautions_with(plan, machine, facts_with(facts))
+        found = [each for each in told if each.name == "not compiled with XLA"]
+        assert all(each.remedies[0].make(plan).training.jit_compile for each in found)
+        return [mend.label for each in found for mend in each.remedies]
+
+    assert offered(TWO_CARDS, XlaFacts()) == ["Compile with XLA"]
+    assert offered(TWO_CARDS, XlaFacts(), "distribution.strategy=one_device") != []
+    practice = replace(TWO_CARDS, cards=tuple(replace(c, practice=True) for c in TWO_CARDS.cards))
+    for machine in (WITHOUT_CARDS, practice):
+        assert offered(machine, XlaFacts()) == []
+    for facts, setting in (
+        (XlaFacts(), ON),
+        (XlaFacts(), "distribution.strategy=mirrored"),
+        (XlaFacts(asked=True), "training.epochs=1"),
+        (TURNING, "training.epochs=1"),
+    ):
+        assert offered(TWO_CARDS, facts, setting) == []
+    built_in = cautions_with(plan_with(), TWO_CARDS, facts_with(XlaFacts()))
+    assert "not compiled with XLA" not in [each.name for each in built_in]
