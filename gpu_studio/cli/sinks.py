@@ -148,11 +148,17 @@ def ending_of(history: History, explanation: Explanation) -> Iterator[str]:
         if history.finished.because:
             yield history.finished.because
         if history.finished.reason == "stopped":
-            yield f"Go on with: gpu-studio resume {history.run}"
+            yield _going_on(history, history.finished)
         return
     yield f"{history.state}: {explanation.message}"
     for suggestion in (*explanation.suggestions, *explanation.settings):
         yield f"  - {suggestion}"
+
+
+def _going_on(history: History, stopped: events.Finished) -> str:
+    if history.epochs_total and stopped.epoch >= history.epochs_total:
+        return f"All its epochs are trained. Test it with: gpu-studio runs evaluate {history.run}"
+    return f"Go on with: gpu-studio resume {history.run}"
 
 
 def _started(event: events.Started) -> str:

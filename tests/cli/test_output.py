@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from gpu_studio.cli.escaping_console import EscapingConsole
 from gpu_studio.cli.sinks import ending_of
 from gpu_studio.contract.events import Epoch, Finished
 from gpu_studio.runs.diagnosis import Explanation
+from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.reading.history import History
 
 EVIL = "a\x1b]0;title\x07b\x9bc\u202ed\u2066e"
@@ -145,6 +147,17 @@ def test_that_the_end_of_a_run_tells_the_time_that_the_list_of_runs_tells(
     history = History()
     history.apply_all([end])
     assert next(iter(ending_of(history, Explanation("")))) == f"finished after {said}"
+
+
+@pytest.mark.parametrize(("trained", "said"), [(2, "resume"), (3, "runs evaluate")])
+def test_that_a_run_stopped_in_its_last_test_is_to_be_tested_and_not_resumed(
+    tmp_path: Path, trained: int, said: str
+) -> None:
+    run = make_run(tmp_path, Script(epochs=3, trained=trained, steps=20, ending="stopped"))
+    history = History()
+    history.apply_all(events_of(run))
+    *_, advice = ending_of(history, Explanation(""))
+    assert advice.partition(": ")[2] == f"gpu-studio {said} {history.run}"
 
 
 def test_that_no_text_of_a_strangers_fills_the_terminal_and_what_programs_read_stays_whole(capsys):
