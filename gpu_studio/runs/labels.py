@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -146,8 +147,17 @@ class Changed:
 
 
 def change_labels(runs: Iterable[RunDirectory], change: Change) -> Changed:
-    """Change the labels of each run as they are on disk now; unchanged ones are not written."""
-    return _write({run: new for run in runs if (new := change(old := read_labels(run))) != old})
+    """Change the labels of each run as they are on disk now; unchanged ones are not written.
+
+    What another program changes at the same time is kept, unless this changes the same.
+    """
+    several = list(runs)
+    with ExitStack() as held:
+        # In one order, so that two programs do not wait for each other.
+        for folder in sorted({run.path.parent for run in several}):
+            _keep_others_from(folder, held)
+        wanted = ((run, old := read_labels(run), change(old)) for run in several)
+        return _write({run: new for run, old, new in wanted if new != old})
 
 
 def with_tags(tags: Sequence[str], shared: Sequence[str]) -> Change:
@@ -206,6 +216,17 @@ def _sentence(failed: Sequence[str]) -> str:
         f"This could not be written on {failed[0]}{more}. Look whether the "
         "folder is there and may be written."
     )
+
+
+def _keep_others_from(runs: Path, held: ExitStack) -> None:
+    """Until `held` ends, other programs wait for a while before they change labels here.
+
+    Where nothing can be locked, or another program holds the lock for long, nobody waits.
+    """
+    with suppress(OSError):
+        descriptor = open_regular(runs / NUMBERS_FILE, os.O_RDWR)
+        held.callback(os.close, descriptor)
+        lock_if_there_are_locks(descriptor, _WAIT_SECONDS)
 
 
 NUMBERS_FILE: Final = ".numbers"

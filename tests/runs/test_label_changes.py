@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from gpu_studio.runs.labels import (
     Labels,
     change_labels,
     labels_file,
+    number_all,
     read_labels,
     shared_note,
     shared_tags,
@@ -59,6 +61,20 @@ def test_that_a_run_that_is_gone_is_told_and_the_others_are_written(two) -> None
     assert "a: No such file or directory" in changed.why_not
     assert list(changed.before) == [two[1]]
     assert read_labels(two[1]).tags == ("best", "good")
+
+
+def test_that_what_two_programs_change_at_once_is_both_kept(two) -> None:
+    number_all(two[0].path.parent, two)
+    other = threading.Thread(target=change_labels, args=(two[:1], with_note("theirs")))
+
+    def change(labels: Labels) -> Labels:
+        other.start()
+        other.join(0.1)  # as long as it takes by far, if it need not wait
+        return with_tags(("mine",), labels.tags)(labels)
+
+    change_labels(two[:1], change)
+    other.join()
+    assert read_labels(two[0]) == Labels(("mine",), "theirs")
 
 
 def test_that_what_stays_the_same_is_not_written(two) -> None:
