@@ -82,8 +82,10 @@ def launch(
         held = _reserved(directory, runs)
         directory = directory.publish()
         launched = Launched(directory, _start(command, directory, held, folder, environment or {}))
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(directory.path, ignore_errors=True)
+        if isinstance(error, OSError) and error.filename is None:  # as of a full disk
+            error.filename = str(runs)
         raise
     _give_number(runs)
     return launched

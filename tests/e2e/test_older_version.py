@@ -176,7 +176,9 @@ def test_that_the_unsaved_edit_of_a_plan_in_a_file_is_there(
     [old] = [draft for draft in Drafts(drafts).all() if draft.path]
     assert old.id == id_of(Path(MADE_IN, "plans", path.name))
     (drafts / f"{old.id}.draft.json").unlink()
-    Drafts(drafts).write(msgspec.structs.replace(old, id=id_of(path)))
+    before = Drafts(drafts)
+    before.write(msgspec.structs.replace(old, id=id_of(path)))
+    before.close()
     window = open_window(path, remembered=older / "settings" / "window.ini")
     qtbot.waitUntil(lambda: window.document.plan is not None)
     assert window.document.plan.training.epochs == 9

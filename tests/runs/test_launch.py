@@ -99,6 +99,16 @@ def test_that_a_trainer_which_cannot_be_started_leaves_nothing_behind(runs_dir):
     assert not [file for file in psutil.Process().open_files() if "trainer" in file.path]
 
 
+def test_that_a_full_disk_is_refused_by_the_folder_of_runs_with_nothing_left(small_disk):
+    runs = small_disk.path / "runs"
+    runs.mkdir()
+    small_disk.fill()
+    with pytest.raises(OSError, match="No space left") as refused:
+        launch(PLAN, runs, trainer=fake_trainer())
+    assert refused.value.filename == str(runs)
+    assert list(runs.iterdir()) == []
+
+
 def test_that_a_folder_without_locks_is_refused_by_its_name_with_nothing_left(
     runs_dir, monkeypatch
 ):

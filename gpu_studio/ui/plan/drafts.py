@@ -7,12 +7,19 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count, islice
 from pathlib import Path
 
 import msgspec
 
 from gpu_studio.common.cut_texts import cut
-from gpu_studio.contract import make_private_directory, read_json, write_private
+from gpu_studio.contract import (
+    LockHeldError,
+    lock,
+    make_private_directory,
+    read_json,
+    write_private,
+)
 from gpu_studio.contract.numbers import Moment
 from gpu_studio.plan import Plan
 
@@ -50,38 +57,109 @@ class Draft(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(Draft)
 
 
+_MOST_ALIKE = 9
+_LOCK_S = 0.1
+"""Others hold the lock of a draft for good, or to look at it."""
+
+
 class Drafts:
-    """The drafts in one folder. Files that cannot be read are left alone and not listed."""
+    """The drafts in one folder. Files that cannot be read are left alone and not listed.
+
+    What is written or taken up here is this window's until `close`. Another window that has the
+    same plan open meanwhile does not see it, and writes another draft, with a number in its id.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._mine: dict[str, tuple[str, lock.Lock | None]] = {}
 
     def write(self, draft: Draft) -> None:
         """Save a draft, replacing the one of the same plan. Raises OSError."""
         make_private_directory(self._folder)
+        draft = msgspec.structs.replace(draft, id=self._written_as(draft.id))
         write_private(self._file(draft.id), msgspec.json.encode(draft))
 
     def remove(self, key: str) -> None:
-        """Delete the draft with this id, if there is one."""
-        with suppress(OSError):
-            self._file(key).unlink(missing_ok=True)
+        """Delete the draft that was written or taken up here for this id, if there is one."""
+        if key in self._mine:
+            name, held = self._mine.pop(key)
+            with suppress(OSError):
+                self._file(name).unlink(missing_ok=True)
+            self._let_go(name, held)
 
     def get(self, key: str) -> Draft | None:
-        """The draft with this id; None if there is none."""
-        return _read(self._file(key))
+        """A draft with this id, or this and a number, that is no other window's; None without."""
+        names = (self.name_of(key), *islice(_names(key), _MOST_ALIKE))
+        found = (_read(self._file(name)) for name in names)
+        return next((draft for draft in found if draft and not self._is_others(draft.id)), None)
 
     def all(self) -> list[Draft]:
-        """Return every draft, the newest first."""
+        """Return every draft that is no other window's, the newest first."""
         return sorted(self._found(), key=lambda draft: draft.time, reverse=True)
+
+    def take_up(self, key: str, draft: Draft) -> None:
+        """Go on with a draft: what is written for `key` from now on replaces it."""
+        if self.name_of(key) != draft.id or key not in self._mine:
+            self._claim(key, draft.id)
+
+    def name_of(self, key: str) -> str:
+        """The id that the draft which is written here for `key` has."""
+        return self._mine[key][0] if key in self._mine else key
+
+    def close(self) -> None:
+        """Leave the drafts to other windows."""
+        while self._mine:
+            _, (name, held) = self._mine.popitem()
+            self._let_go(name, held)
+
+    def _written_as(self, key: str) -> str:
+        """The id to write under, now this window's: one that no draft of another window has."""
+        if key not in self._mine:
+            free = (name for name in _names(key) if not self._file(name).exists())
+            next(name for name in free if self._claim(key, name))
+        return self.name_of(key)
+
+    def _claim(self, key: str, name: str) -> bool:
+        try:
+            held = lock.reserve(self._lock_file(name), _LOCK_S)
+        except LockHeldError:
+            return False
+        except OSError:  # nothing can be locked there
+            held = None
+        if key in self._mine:
+            self._let_go(*self._mine[key])
+        self._mine[key] = name, held
+        return True
+
+    def _let_go(self, name: str, held: lock.Lock | None) -> None:
+        if held is not None:
+            with suppress(OSError):
+                self._lock_file(name).unlink(missing_ok=True)
+            held.release()
+
+    def _is_others(self, name: str) -> bool:
+        return name not in (mine for mine, _ in self._mine.values()) and lock.held(
+            self._lock_file(name)
+        )
 
     def _found(self) -> Iterator[Draft]:
         with suppress(OSError):
             for file in self._folder.glob(f"*{SUFFIX}"):
-                if (draft := _read(file)) is not None and self._file(draft.id) == file:
+                draft = _read(file)
+                if draft and self._file(draft.id) == file and not self._is_others(draft.id):
                     yield draft
 
     def _file(self, key: str) -> Path:
         return self._folder / f"{key}{SUFFIX}"
+
+    def _lock_file(self, name: str) -> Path:
+        return self._folder / f"{name}.lock"
+
+
+def _names(key: str) -> Iterator[str]:
+    """The ids of drafts of one plan, of which each window has another."""
+    yield key
+    yield from (f"{key}-{number}" for number in count(2))
 
 
 def id_of(path: Path) -> str:

@@ -31,7 +31,7 @@ class DraftKeeper(QObject):
         super().__init__(parent)
         self._document = document
         self._settings = settings
-        self._drafts = Drafts(settings.folder / "drafts")
+        self.kept = self._drafts = Drafts(settings.folder / "drafts")
         self._untitled = new_id()
         self._open: Path | None = None
         self._rests = False
@@ -45,7 +45,8 @@ class DraftKeeper(QObject):
     @property
     def others(self) -> list[Draft]:
         """The drafts of plans that are not open, the last one first."""
-        return [draft for draft in self._drafts.all() if draft.id != self._key]
+        open_one = self._drafts.name_of(self._key)
+        return [draft for draft in self._drafts.all() if draft.id != open_one]
 
     def of(self, path: Path | None) -> Draft | None:
         """The draft of the plan in a file; without one, of the last plan that had no file."""
@@ -60,6 +61,7 @@ class DraftKeeper(QObject):
         self._rests = True
         if not draft.path:
             self._untitled = draft.id
+        self._drafts.take_up(id_of(Path(draft.path)) if draft.path else draft.id, draft)
         try:
             yield
         finally:
@@ -96,6 +98,11 @@ class DraftKeeper(QObject):
             self._tell(error)
         else:
             self.written.emit()
+
+    def close(self) -> None:
+        """Write the open plan's draft down, and leave it to the next window."""
+        self.write()
+        self._drafts.close()
 
     def _tell(self, error: Exception) -> None:
         if not self._has_failed:

@@ -305,8 +305,8 @@ class MainWindow(WindowFrame):
             event.ignore()
             return
         self.keep_geometry(self.settings)
-        self.plan_files.drafts.write()
         self.repairs.kept.write()
+        self.plan_files.drafts.close()
         self.state.close()
         self.session.close()
         self.services.close()

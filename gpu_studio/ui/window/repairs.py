@@ -33,7 +33,7 @@ class Repairs(QObject):
         super().__init__(services.window)
         self._pages, self._plan_page, self._plan_files = pages, pages.plan, plan_files
         self._notice = services.notice
-        self.kept = RepairKeeper(services.settings.folder / "drafts", self)
+        self.kept = RepairKeeper(plan_files.drafts.kept, self)
         self.kept.failed.connect(lambda text: self._notice.say(text, "bad"))
         plan_files.broken.connect(self.begin)
         plan_files.mending.connect(self.go_on_with)
@@ -82,6 +82,7 @@ class Repairs(QObject):
     def _bring_back(self, draft: Draft) -> None:
         self.kept.write()
         kept = self.kept.of(Path(draft.path)) or draft
+        self.kept.take_up(kept)
         self._show(Path(kept.path), kept.base, kept.text)
         self._notice.say(restored_in_words(kept))
 
@@ -122,9 +123,9 @@ class RepairKeeper(QObject):
     written = Signal()
     failed = Signal(str)
 
-    def __init__(self, folder: Path, parent: QObject) -> None:
+    def __init__(self, drafts: Drafts, parent: QObject) -> None:
         super().__init__(parent)
-        self._drafts = Drafts(folder)
+        self._drafts = drafts
         self._pane: RepairPane | None = None
         self._path: Path | None = None
         self._timer = QTimer(self)
@@ -139,6 +140,10 @@ class RepairKeeper(QObject):
     def of(self, path: Path) -> Draft | None:
         """The text of this file as it was left; None if there is none."""
         return self._drafts.get(repair_id_of(path))
+
+    def take_up(self, draft: Draft) -> None:
+        """Go on with the text of a file as it was left."""
+        self._drafts.take_up(repair_id_of(Path(draft.path)), draft)
 
     def follow(self, pane: RepairPane, path: Path) -> None:
         """Keep what is written in the pane from now on, where the file at `path` is mended."""

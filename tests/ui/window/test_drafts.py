@@ -91,7 +91,7 @@ def plan_at(path: Path, **values) -> Path:
 
 
 def drafts_of(window: MainWindow) -> list[Draft]:
-    return Drafts(window.settings.folder / "drafts").all()
+    return window.plan_files.drafts.kept.all()
 
 
 def recent(window: MainWindow) -> list[QAction]:
@@ -119,7 +119,7 @@ def test_that_a_draft_comes_back_as_it_was_written(
 def test_that_drafts_are_their_owners_and_what_is_none_is_not_listed(tmp_path: Path) -> None:
     drafts = Drafts(tmp_path / "drafts")
     drafts.write(made(id_of(Path("/a.plan.toml")), Path("/a.plan.toml"), "a", "text", "base"))
-    [file] = (tmp_path / "drafts").iterdir()
+    [file] = (tmp_path / "drafts").glob("*.json")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     for name, content in (
@@ -151,10 +151,54 @@ def test_that_a_remembered_plan_that_nothing_can_be_called_does_not_keep_the_win
     path = Path("/", name)
     settings.set(RECENT_PLANS, (str(path),))
     settings.set(LAST_PLAN, str(path))
-    Drafts(settings.folder / "drafts").write(made(id_of(path), path, "a", dumps(Plan()), ""))
+    before = Drafts(settings.folder / "drafts")
+    before.write(made(id_of(path), path, "a", dumps(Plan()), ""))
+    before.close()
     window = open_window()
     assert window.document.path == path
     assert window.plan_files.recent == ()
+
+
+def test_that_two_windows_of_a_plan_have_a_draft_each_and_none_is_lost_with_the_other(
+    tmp_path: Path,
+) -> None:
+    path = Path("/a.plan.toml")
+    first, second, key = Drafts(tmp_path), Drafts(tmp_path), id_of(path)
+    first.write(made(key, path, "first", "text", "base"))
+    assert (second.get(key), second.all()) == (None, [])
+    second.write(made(key, path, "second", "text", "base"))
+    first.write(made(key, path, "first again", "text", "base"))
+    assert [draft.name for draft in second.all()] == ["second"]
+    second.remove(key)
+    second.write(made(key, path, "second again", "text", "base"))
+    first.close()
+    third = Drafts(tmp_path)
+    assert [draft.name for draft in third.all()] == ["first again"]
+    second.close()
+    [left, taken] = third.all()
+    third.take_up(key, taken)
+    third.write(made(key, path, "third", "text", "base"))
+    assert {draft.name for draft in third.all()} == {left.name, "third"}
+    third.remove(key)
+    assert [draft.name for draft in third.all()] == [left.name]
+    assert third.get(key) == left
+    third.close()
+    assert {file.suffix for file in tmp_path.iterdir()} == {".json"}
+
+
+def test_that_a_second_window_of_a_plan_leaves_the_draft_of_the_first_alone(
+    open_window, tmp_path: Path, qtbot
+) -> None:
+    path = plan_at(tmp_path / "one.plan.toml")
+    first = open_window(path)
+    with qtbot.waitSignal(first.plan_files.drafts.written):
+        change(first)
+    second = open_window(path)
+    assert not second.document.dirty
+    change(second)
+    second.document.undo_stack.undo()
+    [draft] = drafts_of(first)
+    assert "epochs = 99" in draft.text
 
 
 def test_that_an_edit_is_written_down_while_the_window_is_open(
@@ -236,7 +280,7 @@ def test_that_half_typed_text_survives_the_killing_of_the_window(
         assert process.stdout is not None
         assert process.stdout.readline() == "written\n"
         kill(process)
-    [file] = (settings.folder / "drafts").iterdir()
+    [file] = (settings.folder / "drafts").glob("*.json")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     window = open_window()
     assert window.document.path == path
