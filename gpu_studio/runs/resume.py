@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import grouped
+from gpu_studio.common.safe_files import open_regular
 from gpu_studio.contract import (
     LineTail,
     Model,
@@ -16,13 +19,16 @@ from gpu_studio.contract import (
     RunDirectory,
     SavedCheckpoint,
     checkpoints,
+    lock_if_there_are_locks,
+    resumed_from,
     to_go_on_from,
 )
+from gpu_studio.contract.directory import STATE_FILE
 from gpu_studio.contract.events import decode
 from gpu_studio.plan import Machine, Plan, Problem, placement_of, replica_count
 from gpu_studio.plan.difference import Difference, differences
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.runs.state import is_live
+from gpu_studio.runs.state import is_live, live_runs
 
 KEPT: dict[str, str] = {
     "model": "the checkpoint holds the weights of the run's own model",
@@ -40,6 +46,7 @@ KEPT: dict[str, str] = {
 """The fields of a plan that stay as they are when a run is resumed, and why; others may change."""
 
 _BATCH = ("training.batch_size", "training.batch_scope")
+_WAIT_SECONDS = 10.0
 
 
 def problems_of(
@@ -183,7 +190,10 @@ def resume(
     _refuse_if_trained(after, chosen.checkpoint)
     if problems := problems_of(chosen, before, after, machine):
         raise plans.PlanError(problems, after.name)
-    return launch(after, runs or run.path.parent, resume=chosen, machine=machine, **options)
+    folder = runs or run.path.parent
+    with _one_at_a_time(chosen.checkpoint):
+        _refuse_if_under_way(chosen, after, folder)
+        return launch(after, folder, resume=chosen, machine=machine, **options)
 
 
 def choose(run: RunDirectory, name: str | None = None) -> Resume:
@@ -206,6 +216,36 @@ def choose(run: RunDirectory, name: str | None = None) -> Resume:
     if not name or (name == "best" and not any(one.best for one in saved)):
         return Resume(run, to_go_on_from(saved) or saved[-1])
     return Resume(run, named(saved, name, run))
+
+
+@contextmanager
+def _one_at_a_time(checkpoint: SavedCheckpoint) -> Iterator[None]:
+    """Have other programs that resume from the checkpoint wait until this one has, if it can."""
+    with ExitStack() as held:
+        with suppress(OSError):
+            descriptor = open_regular(checkpoint.path / STATE_FILE, os.O_RDWR)
+            held.callback(os.close, descriptor)
+            lock_if_there_are_locks(descriptor, _WAIT_SECONDS)
+        yield
+
+
+def _refuse_if_under_way(resume: Resume, plan: Plan, runs: Path) -> None:
+    """Raises ResumeError if a live run does the same already, as after a second press."""
+    for live in live_runs(runs):
+        origin = resumed_from(live)
+        same = (resume.run.id, resume.checkpoint.name)
+        if origin and (origin.run, origin.checkpoint) == same and _has_plan(live, plan):
+            raise ResumeError(
+                f"{live.id} goes on from {resume.checkpoint.name} of {resume.run.id} already, with "
+                f"the same plan: watch it, with: gpu-studio runs attach {live.id}"
+            )
+
+
+def _has_plan(run: RunDirectory, plan: Plan) -> bool:
+    try:
+        return plans.dumps(run.load_plan()) == plans.dumps(plan)
+    except plans.PlanError:
+        return False
 
 
 def named(saved: list[SavedCheckpoint], name: str, run: RunDirectory) -> SavedCheckpoint:

@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from dataclasses import replace
 
 import pytest
 from made_images import put
 from patience import PATIENCE_S
-from real_runs import eventually, has_trained, told
+from real_runs import eventually, fake_trainer, has_trained, kill_trainers, told
 
 from gpu_studio import plan as plans
 from gpu_studio.contract.directory import checkpoints, resumed_from
@@ -31,8 +32,6 @@ def changed(run, setting):
 
 
 def resumed(run, *, flags=(), **options):
-    from real_runs import fake_trainer
-
     launched = resume(run, trainer=fake_trainer(*flags), **options)
     launched.process.wait(PATIENCE_S)
     return launched
@@ -157,6 +156,36 @@ def test_that_a_living_run_is_not_resumed(start):
     eventually(has_trained(launched, 3))
     with pytest.raises(ResumeError, match="still training: stop it first"):
         choose(launched.directory)
+
+
+def test_that_of_two_that_resume_a_run_alike_at_once_one_wins_and_the_other_is_told(
+    lost, runs_dir
+):
+    trainer = fake_trainer("--hold-at", "7")
+    won, told_why = [], []
+
+    def press():
+        try:
+            won.append(resume(lost, trainer=trainer))
+        except ResumeError as refused:
+            told_why.append(str(refused))
+
+    both = [threading.Thread(target=press) for _ in range(2)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    [first] = won
+    assert told_why == [
+        f"{first.directory.id} goes on from step-00000006 of {lost.id} already, with the same "
+        f"plan: watch it, with: gpu-studio runs attach {first.directory.id}"
+    ]
+    other = resume(lost, plan=changed(lost, "training.epochs=9"), trainer=fake_trainer())
+    other.process.wait(PATIENCE_S)
+    kill_trainers(runs_dir)
+    first.process.wait(PATIENCE_S)
+    resumed(lost)
+    assert len(directories(runs_dir)) == 4
 
 
 def test_that_a_run_without_checkpoints_is_not_resumed(ended):
