@@ -327,8 +327,8 @@ def explain(run: RunDirectory, exit_code: int | None = None) -> Explanation:
 
 
 def _lost(run: RunDirectory, exit_code: int | None) -> Explanation:
-    if not run.exists():
-        return _DELETED
+    if not any(path.exists() for path in (run.plan_file, run.lock_file, run.log_file)):
+        return _DELETED  # but for what its trainer has written since
     log = _end_of_log(run)
     explanation = (
         reported_no_more(run)

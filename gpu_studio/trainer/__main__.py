@@ -94,7 +94,8 @@ def train(run: RunDirectory) -> int:
     control = Control(
         run,
         stop_now=lambda: _stop_now(writer, ending, reached, time.perf_counter() - began),
-        is_gone=lambda: lock.deleted and not run.exists(),
+        # The folder may be there again: a checkpoint was written while it was deleted.
+        is_gone=lambda: lock.deleted and not run.plan_file.exists(),
         abandon=_abandon,
         is_out_of_hand=user_code.under_way,
     )

@@ -176,10 +176,9 @@ def test_that_of_two_that_resume_a_run_alike_at_once_one_wins_and_the_other_is_t
     for each in both:
         each.join()
     [first] = won
-    assert told_why == [
-        f"{first.directory.id} goes on from step-00000006 of {lost.id} already, with the same "
-        f"plan: watch it, with: gpu-studio runs attach {first.directory.id}"
-    ]
+    which = first.directory.id
+    said = f"{which} goes on from step-00000006 of {lost.id} already, with the same plan: watch it,"
+    assert told_why == [f"{said} with: gpu-studio runs attach {which}"]
     other = resume(lost, plan=changed(lost, "training.epochs=9"), trainer=fake_trainer())
     other.process.wait(PATIENCE_S)
     kill_trainers(runs_dir)
