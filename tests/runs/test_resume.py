@@ -158,9 +158,7 @@ def test_that_a_living_run_is_not_resumed(start):
         choose(launched.directory)
 
 
-def test_that_of_two_that_resume_a_run_alike_at_once_one_wins_and_the_other_is_told(
-    lost, runs_dir
-):
+def test_that_of_two_that_resume_a_run_alike_at_once_one_wins_and_the_other_is_told(lost, runs_dir):
     trainer = fake_trainer("--hold-at", "7")
     won, told_why = [], []
 

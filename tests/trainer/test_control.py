@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 import warm_python
+from patience import PATIENCE_S
 from training_runs import PLAIN_STEPS, Finished, Running, running, small_plan
 
 from gpu_studio.contract import events
+from gpu_studio.runs.diagnosis import explain
 
 pytestmark = pytest.mark.slow
 
@@ -152,3 +155,19 @@ def test_that_a_stop_whose_checkpoint_the_disk_refuses_is_told_as_one_without(
     assert done.one(events.Finished).reason == "stopped_now"
     assert "could not be written" in done.of(events.Warned)[-1].message
     assert not done.of(events.Checkpoint)
+
+
+def test_that_a_trainer_ends_whose_folder_was_deleted_but_for_what_it_wrote_meanwhile(
+    tmp_path: Path,
+) -> None:
+    with running(LONG, tmp_path, warm=True) as run:
+        run.wait_for(lambda: steps(run) > 0)
+        written = run.directory.checkpoints
+        for path in run.directory.path.iterdir():
+            if path.is_file():
+                path.unlink()
+            elif path != written:
+                shutil.rmtree(path)
+        assert written.is_dir()
+        assert run.launched.process.wait(PATIENCE_S) == 1
+    assert "no longer there" in explain(run.directory, 1).message
