@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.script_text import fill, literal
+from gpu_studio.export.script_text import comment, fill, literal
 from gpu_studio.plan.keras_objects import VALIDATION, more_is_better
 from gpu_studio.plan.rules.training_rules import measured
 
@@ -45,7 +45,7 @@ def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
     limit = max(rule.patience, 1)
     return fill(
         _STOP,
-        monitor=monitor,
+        monitor=comment(monitor),
         patience="an epoch" if limit == 1 else f"{limit:,} epochs",
         gain=f"{value} - record" if more_is_better(monitor) else f"record - {value}",
         delta=literal(rule.min_delta),

@@ -17,7 +17,7 @@ from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import parameters as model_parameters
 from gpu_studio.export.optimizers import optimizer_parameters
 from gpu_studio.export.prepared import preparing
-from gpu_studio.export.script_text import call, fill, literal
+from gpu_studio.export.script_text import call, comment, fill, literal
 from gpu_studio.export.stopping import (
     after_stopping,
     monitored,
@@ -419,7 +419,7 @@ def saving_at_end_of_epoch(facts: ScriptFacts) -> str:
         _SAVE,
         if_due="" if settings.every_epochs == 1 else f"if {due}:\n",
         keep=str(settings.keep),
-        monitor=monitor,
+        monitor=comment(monitor),
         key=literal(monitor),
         sign=">" if more_is_better(monitor) else "<",
         **_saving_words(facts),

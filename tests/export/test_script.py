@@ -6,6 +6,8 @@ import ast
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from textwrap import indent
+from types import SimpleNamespace
 
 import pytest
 from export_plans import SETTINGS, plan_of, token_file
@@ -18,8 +20,18 @@ from training_runs import small_plan
 
 from gpu_studio.export import ExportError, files_beside, python_script
 from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
+from gpu_studio.export.stopping import stopping_at_end_of_epoch
 from gpu_studio.export.strategies import WRITTEN
-from gpu_studio.plan import Distribution, Machine, Named, Placed, Plan, strategy_named, validate
+from gpu_studio.plan import (
+    Distribution,
+    EarlyStopping,
+    Machine,
+    Named,
+    Placed,
+    Plan,
+    strategy_named,
+    validate,
+)
 from gpu_studio.plan.catalogue import OPTIMIZERS
 from gpu_studio.plan.keras_objects import LOSSES_OF, METRICS_OF
 
@@ -318,3 +330,14 @@ def test_that_any_valid_plan_has_a_script_that_compiles(data):
             python_script(plan, None, HERE)
     else:
         compile(python_script(plan, None, HERE), "train.py", "exec")
+
+
+def test_that_the_name_of_what_is_monitored_becomes_no_line_of_the_script() -> None:
+    def watching(monitor: str) -> str:
+        plan = small_plan("training.early_stopping.patience=2")
+        rule = EarlyStopping(monitor=monitor, patience=2)
+        watched = replace(plan, training=replace(plan.training, early_stopping=rule))
+        lines = stopping_at_end_of_epoch(SimpleNamespace(plan=watched, clusters=False))
+        return f"while True:\n{indent(lines, '    ')}"
+
+    assert shape(watching("a_loss\nimport os\n#")) == shape(watching("a_loss"))

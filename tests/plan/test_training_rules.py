@@ -264,6 +264,10 @@ def test_that_both_of_keras_spellings_are_accepted(spelling):
         (["training.checkpoint.monitor=val_a_accuracy", "model.name=", "model.python=m.py:f"], []),
         (["training.checkpoint.monitor=a_loss", "model.name=", "model.python=m.py:f"], []),
         (
+            ["training.checkpoint.monitor='''a\nb_loss'''", "model.name=", "model.python=m.py:f"],
+            ['training.checkpoint.monitor is "a\\nb_loss": did you mean val_loss?'],
+        ),
+        (
             ["training.checkpoint.monitor=a_loss"],
             ['training.checkpoint.monitor is "a_loss": did you mean val_loss?'],
         ),

@@ -49,6 +49,9 @@ VALUES: Mapping[str, Any] = {
     "folder": "/",
     "folder with code": "/:run",
     "memory": "/proc/self/mem",
+    "line of code": "loss\nimport unasked\n#",
+    "shell": "'$(touch unasked)`id`;\"\\",
+    "picture": '<img src="/dev/zero">',
     "address": "http://127.0.0.1:9/x",
     "long path": "/" + "a/" * 20_000,
     "long list": [0] * 9_999,
@@ -78,6 +81,42 @@ BASE: Mapping[str, Any] = {
     "distribution": {"strategy": "none", "placed": {"layers": {"dense": "CPU:0"}}},
     "cluster": {"workers": 2, "slurm": {}, "kubernetes": {}},
 }
+
+
+_SOUND: Mapping[str, Any] = {
+    "version": 1,
+    "name": "sound",
+    "devices": {"carve": [{"device": "CPU:0", "slices_mib": [0, 0]}]},
+    "model": {"name": "mlp", "options": {"hidden": [4]}},
+    "data": {"name": "synthetic", "options": {"samples": 64, "shape": [6], "classes": 3}},
+    "training": {
+        "epochs": 3,
+        "batch_size": 16,
+        "optimizer": "adam",
+        "metrics": ["accuracy"],
+        "early_stopping": {"monitor": "val_loss"},
+        "checkpoint": {"every_epochs": 1},
+    },
+}
+_PARTS: Mapping[str, Mapping[str, Any]] = {
+    "none": {"devices": {}, "model": {"name": "mlp", "frozen": ["dense"]}},
+    "one_device": {"distribution": {"devices": ["CPU:1"]}},
+    "mirrored": {"distribution": {"devices": ["CPU:0", "CPU:1"], "all_reduce": "auto"}},
+    "central_storage": {"distribution": {"parameter_device": "CPU:0"}},
+    "placed": {
+        "distribution": {"placed": {"micro_batches": 2, "layers": {"outputs": "CPU:1"}}},
+    },
+    "multi_worker": {
+        "devices": {},
+        "cluster": {"workers": 2, "start": "slurm", "slurm": {"time": "10", "partition": "p"}},
+    },
+    "parameter_server": {"devices": {}, "cluster": {"workers": 2, "servers": 1}},
+}
+SOUND: Mapping[str, Mapping[str, Any]] = {
+    name: {**_SOUND, **parts, "distribution": {**parts.get("distribution", {}), "strategy": name}}
+    for name, parts in _PARTS.items()
+}
+"""A plan for each strategy that nothing is wrong with: what is put into it, all rules look at."""
 
 
 def fields() -> list[str]:

@@ -221,7 +221,8 @@ def _results(metric: Named, plan: Plan) -> list[str]:
 
 def _monitor(field: str, monitor: str, plan: Plan) -> Iterator[Problem]:
     names = measured(plan)
-    if monitor in names or _is_of_an_output(monitor, plan) or _may_measure_others(plan):
+    may_be = _is_of_an_output(monitor, plan) or _may_measure_others(plan)
+    if monitor in names or (may_be and monitor.isprintable()):
         return
     advice = choose_one(monitor, names)
     if monitor.startswith("val_") and not may_validate(plan):

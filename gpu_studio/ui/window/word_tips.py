@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from textwrap import fill
 
 from PySide6.QtCore import QChildEvent, QEvent, QObject, QPoint
 from PySide6.QtGui import QHelpEvent
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 _MOST = 2
+_COLUMNS = 72
 
 
 class WordTips(QObject):
@@ -49,13 +50,12 @@ class WordTips(QObject):
 
 
 def meanings(text: str) -> str:
-    """What the guide says of the first words of a text that it defines, as rich text."""
+    """What the guide says of the first words of a text that it defines, in lines of plain text."""
     from gpu_studio.common.guide import definitions, words_in
 
     known = definitions()
-    return "".join(
-        f"<p><b>{escape(word.capitalize())}</b><br>{escape(known[word])}</p>"
-        for word in words_in(text)[:_MOST]
+    return "\n\n".join(
+        f"{word.capitalize()}\n{fill(known[word], _COLUMNS)}" for word in words_in(text)[:_MOST]
     )
 
 

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QColor
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QToolTip, QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import plural, size_from_mib, used_of, whole_duration
 from gpu_studio.contract.events import State
@@ -92,6 +92,24 @@ def test_that_a_name_that_looks_like_markup_is_shown_as_it_is(qtbot) -> None:
     label = Label("<b>plan</b>")
     qtbot.addWidget(label)
     assert label.textFormat() == Qt.TextFormat.PlainText
+
+
+@pytest.mark.parametrize(
+    "name", ["<b>plan</b>", 'run <img src="/no/such.png">', "a &lt; b <i>", "<p><a href='x'>y"]
+)
+@pytest.mark.usefixtures("dressed")
+def test_that_a_tooltip_is_never_taken_for_markup_which_would_open_files(qtbot, name: str) -> None:
+    label = Elided(name)
+    qtbot.addWidget(label)
+    label.show()
+    QToolTip.showText(label.mapToGlobal(label.rect().center()), name, label)
+    (tip,) = [
+        each
+        for each in QApplication.topLevelWidgets()
+        if each.inherits("QTipLabel") and isinstance(each, QLabel) and each.text() == name
+    ]
+    assert tip.textFormat() == Qt.TextFormat.PlainText
+    QToolTip.hideText()
 
 
 def test_that_a_text_without_room_is_told_whole_by_its_tooltip(qtbot) -> None:

@@ -39,7 +39,7 @@ def rest_on(widget: QWidget, qtbot, place: QPoint | None = None) -> str:
     at = place or widget.rect().center()
     event = QHelpEvent(QEvent.Type.ToolTip, QPoint(at), widget.mapToGlobal(at))
     QApplication.sendEvent(widget, event)
-    return QToolTip.text() if QToolTip.isVisible() else ""
+    return QToolTip.text().replace("\n", " ") if QToolTip.isVisible() else ""
 
 
 def label(window: MainWindow, text: str) -> QLabel:
