@@ -3,7 +3,7 @@
 Each replica and each micro-batch shows such a layer its own part of a batch only. Of Keras' layers
 that is batch normalisation, and a recurrent one that keeps states, which is refused; one of the
 user's own, and a model with its own `call`, are found by what they give, and add to the loss, for a
-few samples in one piece and in two.
+few samples in one piece and in several.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ from gpu_studio.trainer.layer_state import (
     overflows_apart,
 )
 
-_ROWS, _HALF = 7, 3
-"""So many samples, and of them in the first piece: seldom the length of any other first axis."""
+_ROWS = 7
+"""So many samples: seldom the length of any other first axis."""
+_PIECES = slice(2), slice(2, 4), slice(4, _ROWS)
+"""In several: what depends on a mean over a batch may be the same for one of two halves."""
 _NEAR, _ROUGH = 1e-3, 0.03
 """How near results are, and in 16 bits."""
 _LOSS_NEAR, _LOSS_NONE = 1e-4, 1e-6
@@ -275,11 +277,11 @@ def _mixes_pieces(model: Any, layer: Any, calls: dict[int, Call]) -> tuple[bool,
     steady, near = _is_loss(whole.loss, again.loss, layer), _nearness(layer)
     if whole.drew or not (steady and all(map(near, whole.made, again.made))):
         return False, False  # TensorFlow's and NumPy's draws show so alone
-    parts = [_given(model, layer, calls[id(layer)], some) for some in _HALVES]
+    parts = [_given(model, layer, calls[id(layer)], some) for some in _PIECES]
     added = sum(each.loss for each in parts)
     adds = not _is_loss(added, whole.loss, layer)
-    for one, first, second in zip(whole.made, *(each.made for each in parts), strict=True):
-        joined = np.concatenate([first, second]) if one.ndim else one
+    for one, *pieces in zip(whole.made, *(each.made for each in parts), strict=True):
+        joined = np.concatenate(pieces) if one.ndim else one
         if joined.shape == one.shape and not near(joined, one):
             return True, adds
     return False, adds
@@ -304,9 +306,6 @@ def _nearness(layer: Any) -> Callable[[np.ndarray, np.ndarray], bool]:
 def _computes_in_16_bits(layer: Any) -> bool:
     kinds = {each.compute_dtype for each in layer._flatten_layers()}  # noqa: SLF001
     return not kinds.isdisjoint(_ROUNDED)
-
-
-_HALVES = (slice(_HALF), slice(_HALF, None))
 
 
 @dataclass(frozen=True, slots=True)

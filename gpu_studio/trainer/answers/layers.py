@@ -164,6 +164,7 @@ def _on(
         seconds_in_parts,
         share_of,
     )
+    from gpu_studio.trainer.layer_state import kept_states
 
     progress(f"building the model on {device}")
     heard = context.hearing(lambda _event: None)
@@ -172,7 +173,7 @@ def _on(
     progress(f"training steps of {batch} samples on {device}")
     large = measured(built, batch)
     small, share = large, None
-    if batch >= 2 * SMALL_PART:
+    if batch >= 2 * SMALL_PART and kept_states(built.model) is None:
         progress(f"training steps of {batch // SMALL_PART} samples on {device}")
         small = measured(built, batch // SMALL_PART)
         if device.startswith("CPU"):  # A card runs one operation after the other.

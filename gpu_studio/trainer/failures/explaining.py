@@ -177,6 +177,10 @@ def _in_the_model(error: BaseException, context: FailureContext) -> tuple[str, s
     named, said = _LAYER.search(str(error)), root_words(error)
     layer = failing_layer(error, context.layers(error)) or (named and named.group(1))
     advice = advice_on(said)
+    keeping = next((e.name for e in context.layers(error) if getattr(e, "stateful", False)), None)
+    if keeping and layer in (None, keeping) and "ncompatible shapes" in said:
+        keeps = f"The layer {keeping} keeps a state of each sample of a batch (stateful=True)"
+        return "layer", f"{keeps}, and met a batch of another size: {said}", _OF_ONE_SIZE
     library = told_as_such(str(error))
     if library is not None:
         said, advice = library
@@ -198,6 +202,10 @@ def _in_the_model(error: BaseException, context: FailureContext) -> tuple[str, s
     )
 
 
+_OF_ONE_SIZE = (
+    "Let the data drop a last batch that is smaller: .batch(…, drop_remainder=True).",
+    "Or set training.steps_per_epoch to the number of whole batches.",
+)
 _WHERE = "The traceback names the line."
 
 

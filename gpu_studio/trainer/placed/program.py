@@ -131,7 +131,7 @@ def notes(placed: PlacedModel, cut: Cut, optimizer: Any) -> Iterator[Warned]:
     """Warnings of what micro-batches and recomputation do that the plan may not expect."""
     if cut.replicas > 1:
         yield from overflows_apart(optimizer, f"{cut.replicas} micro-batches")
-    count = len(normalisations(placed.seats))
+    count = sum(each.trainable for each in normalisations(placed.seats))
     if count and cut.replicas > 1:
         yield Warned(
             message=(

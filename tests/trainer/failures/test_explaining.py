@@ -300,6 +300,16 @@ def test_that_our_own_errors_keep_their_sentence_and_advice() -> None:
     assert (failed.message, failed.suggestions) == ("There is no file x.npz.", ["Look for it."])
 
 
+@pytest.mark.parametrize("where", ["Exception encountered when calling memory\n\n", ""])
+def test_that_a_batch_of_another_size_than_a_kept_state_is_told_as_such(where: str) -> None:
+    context = FailureContext()
+    memory = SimpleNamespace(name="memory", stateful=True, weights=[])
+    vars(context)["layers"] = lambda _error: [memory]
+    failed = explain(ValueError(f"{where}Incompatible shapes: [2,20] vs. [12,20]"), context)
+    assert failed.message.startswith("The layer memory keeps a state of each sample of a batch")
+    assert "drop_remainder" in failed.suggestions[0]
+
+
 @pytest.mark.parametrize(
     "reason",
     [

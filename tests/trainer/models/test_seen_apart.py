@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from copy import deepcopy
+from types import SimpleNamespace
 from typing import Any
 
 import made_data
@@ -199,6 +200,8 @@ def test_that_what_a_model_s_own_call_mixes_or_adds_is_told_of_replicas_and_micr
                 self.add_loss(ops.sum(ops.square(x)))
             elif self.name == "meaning":
                 self.add_loss(ops.mean(ops.square(x)))
+            elif self.name == "counting":  # which two halves do not show
+                x = ops.where(ops.shape(x)[0] < 3, 2 * x, x)
             else:
                 x = x - ops.mean(x, axis=0)
             return self.end(x)
@@ -206,6 +209,7 @@ def test_that_what_a_model_s_own_call_mixes_or_adds_is_told_of_replicas_and_micr
     data, cut = made_data.values((8,)), Cut(12, 6, 2)
     for name, mixing, adding in [
         ("centring", ["centring"], []),
+        ("counting", ["counting"], []),
         ("summing", [], ["summing"]),
         ("meaning", [], []),
     ]:
@@ -222,6 +226,21 @@ def test_that_what_a_model_s_own_call_mixes_or_adds_is_told_of_replicas_and_micr
     assert "in each micro-batch those of its own part of about 3" in told.message
     assert "micro_batches to 1" in told.suggestion
     assert not list(mixing_apart(model, data, Cut(12, 6, 1), placed=True))
+
+
+@pytest.mark.parametrize("trainable", [True, False])
+def test_that_only_a_batch_normalisation_that_trains_is_warned_of_in_micro_batches(
+    trainable: bool,
+) -> None:
+    import keras
+
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.placed.program import notes
+
+    layer = keras.layers.BatchNormalization(trainable=trainable)
+    plan = SimpleNamespace(recompute=False)
+    placed: Any = SimpleNamespace(seats=[SimpleNamespace(layer=layer)], plan=plan)
+    assert len(list(notes(placed, Cut(12, 6, 2), None))) == trainable
 
 
 def test_that_a_loss_of_a_layer_that_is_no_mean_over_samples_is_told() -> None:
