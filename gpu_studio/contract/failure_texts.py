@@ -40,6 +40,13 @@ _NODES = re.compile(r"\{\{node ([^}]+)\}\}|Detected at node '?([^'\s]+)")
 NO_ROOM_TO_LOAD = r"failed to map segment|[Cc]annot allocate memory"
 """What the dynamic linker says if a library that is there gets no memory, or may not use enough."""
 ROOM_TO_LOAD = ("Close other programs, or raise the limit that `ulimit -v` shows.",)
+NO_THREADS = r"can't start new thread|pthread_create(?:\(\))? failed"
+"""What Python and native libraries say if a user, or a container, may start no more."""
+NO_MORE_THREADS = "The system let the trainer start no further thread."
+MORE_THREADS = (
+    "End other programs, or raise the limit: `ulimit -u` shows the user's.",
+    "A container and a Slurm job have a limit of their own (pids.max).",
+)
 _COPY_NUMBER = re.compile(r"_\d+$")
 
 

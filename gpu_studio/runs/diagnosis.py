@@ -31,7 +31,10 @@ from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.contract.events import decode
 from gpu_studio.contract.failure_mends import against_want_of_memory
 from gpu_studio.contract.failure_texts import (
+    MORE_THREADS,
+    NO_MORE_THREADS,
     NO_ROOM_TO_LOAD,
+    NO_THREADS,
     ROOM_TO_LOAD,
     advice_for,
     layer_of,
@@ -256,6 +259,7 @@ def _trace(pattern: str, message: str, *suggestions: str) -> _Trace:
 
 # The most specific first. TensorFlow's failed checks end in abort(), so they come before it.
 _TRACES = (
+    _trace(rf"^.*(?:{NO_THREADS}).*$", NO_MORE_THREADS, *MORE_THREADS),
     _trace(
         r"^(?:F\d{4} |\S+ \S+: F )[^\n]*?\] ?(?P<what>.+?) *$",
         "TensorFlow gave up on a failed check: {what}",

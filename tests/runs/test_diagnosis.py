@@ -90,6 +90,8 @@ def test_that_a_run_which_did_not_go_wrong_is_said_to_be_well(ended, start):
             "Python error: Aborted\n"
         ),
          "no memory left"),
+        ("LLVM ERROR: pthread_create failed: Resource\nFatal Python error: Aborted\n",
+         "no further thread"),
         ("Fatal Python error: Bus error\n", "bus error"),
         ("Fatal Python error: Illegal instruction\n", "This processor cannot run"),
         ("Fatal Python error: deallocating None: bug\n", "gave up: deallocating None: bug."),

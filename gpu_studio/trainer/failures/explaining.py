@@ -11,7 +11,10 @@ from msgspec.structs import replace
 from gpu_studio.contract import Failed, StateChanged
 from gpu_studio.contract.failure_mends import against_divergence, without_device, without_xla
 from gpu_studio.contract.failure_texts import (
+    MORE_THREADS,
+    NO_MORE_THREADS,
     NO_ROOM_TO_LOAD,
+    NO_THREADS,
     ROOM_TO_LOAD,
     LostDevice,
     advice_for,
@@ -158,6 +161,8 @@ def _plain(error: BaseException, context: FailureContext) -> tuple[str, str, Seq
                 "Make training.batch_size smaller.",
             ),
         )
+    if isinstance(error, RuntimeError) and re.search(NO_THREADS, str(error)):
+        return "system", NO_MORE_THREADS, MORE_THREADS
     if isinstance(error, OSError):
         advice = ("Look whether the disk is full, and whether the files can be read.",)
         return "system", f"The system refused: {error}.", advice

@@ -287,6 +287,12 @@ def test_that_too_little_memory_to_load_a_library_is_no_missing_library() -> Non
     assert "ulimit -v" in failed.suggestions[0]
 
 
+def test_that_a_limit_of_threads_is_told_with_where_it_may_be_set() -> None:
+    failed = explain(RuntimeError("can't start new thread"))
+    assert failed.message == "The system let the trainer start no further thread."
+    assert "ulimit -u" in failed.suggestions[0]
+
+
 def test_that_a_module_that_is_missing_is_named() -> None:
     failed = explain(ModuleNotFoundError("No module named 'einops'"))
     assert (failed.kind, failed.message) == (
