@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gpu_studio.contract.consent import allow_file
 from gpu_studio.placement.correction import held_in
 from gpu_studio.placement.work import links_in, times_in
 from gpu_studio.plan import (
@@ -51,6 +52,34 @@ def test_that_every_layer_has_a_time_forward_and_backward_and_those_with_weights
         assert each.share is not None
         assert 0 < each.share <= 1
     assert times["flatten"].update == 0
+
+
+STATEFUL = """
+import keras, numpy as np
+
+def load():
+    return np.ones((24, 3, 2), "float32"), np.ones((24, 1), "float32")
+
+def made():
+    memory = keras.layers.LSTM(2, stateful=True, name="memory")
+    return keras.Sequential([keras.Input((3, 2), batch_size=12), memory, keras.layers.Dense(1)])
+"""
+
+
+def test_that_a_model_that_keeps_states_is_timed_in_whole_batches(tmp_path, monkeypatch):
+    code = tmp_path / "stateful.py"
+    code.write_text(STATEFUL)
+    allow_file(code, code.read_bytes())
+    monkeypatch.setattr(answer_cache, "folder", lambda: tmp_path / "answers")
+    plan = Plan(
+        model=ModelSettings(python=f"{code}:made"),
+        data=Data(python=f"{code}:load", validation_fraction=0.0, test_fraction=0.0),
+        training=Training(batch_size=12),
+    )
+    devices = logical_devices(plan, Machine(cpu_cores=2))
+    answer = ask.ask("times", about=times_question(plan, devices), timeout=200.0).value
+    assert times_in(answer, devices)["CPU:0"]["memory"].forward_fixed > 0
+    assert held_in(answer)["CPU:0"].batch == 12
 
 
 def test_that_a_step_of_the_whole_batch_held_about_its_gradients_and_more(answers):
