@@ -78,6 +78,19 @@ class ScriptFacts:
         return self.placed.micro_batches if self.placed else 1
 
     @property
+    def recomputes(self) -> bool:
+        """Whether stages of a placed model compute most of themselves again."""
+        return self.placed is not None and self.placed.recompute
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether a batch is trained in parts, be it one.
+
+        What layers change and draw in a part is then caught, so that it can be done again.
+        """
+        return self.micro_batches > 1 or self.recomputes
+
+    @property
     def may_use_cards(self) -> bool:
         """Whether TensorFlow may see a card of the machine that the script runs on."""
         visible = self.plan.devices.visible
@@ -139,7 +152,7 @@ class ScriptFacts:
         The scope gives layers their random states, or keeps their statistics. No built-in model
         needs both for a whole batch: it would lose the statistics.
         """
-        return self.draws or (self.micro_batches > 1 and self.keeps_statistics)
+        return self.draws or self.recomputes or (self.in_parts and self.keeps_statistics)
 
     @property
     def scales(self) -> bool:

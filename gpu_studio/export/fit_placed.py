@@ -7,11 +7,13 @@ found. It matches `trainer.placed`: whoever changes one must change the other.
 
 from __future__ import annotations
 
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_shares import JOINED, OF_BATCH, ROWS_ONCE, SPREAD
 from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import fill
 from gpu_studio.export.strategies.placed import placement
+from gpu_studio.plan import Placed, reference, shown
 from gpu_studio.plan.strategies.placed import MASKED_IN_PARTS
 
 _LEAVES = """\
@@ -75,8 +77,9 @@ def in_parts(model, x, given, states):
         keras.metrics.Mean.update_state = once(mean, share, is_scalar)
         keras.metrics.Sum.update_state = once(total, share, is_plain)
         with keras.StatelessScope(drawn, collect_losses=True) as scope:
-            outputs = model(taken(x, first, first + tf.maximum(count, 1)), **given)
-        made.append(cut(outputs, 0, count))
+            some = taken(x, first, first + tf.maximum(count, 1))
+            outputs = $called
+        made.append($made)
         scopes.append(scope)
         shares.append(share)
     keras.metrics.Mean.update_state = mean
@@ -89,7 +92,7 @@ def in_parts(model, x, given, states):
     ]
     model._clear_losses()
     model._losses.extend(terms)
-    return keras.tree.map_structure(lambda *some: tf.concat(some, axis=0), *made)
+    $joined
 
 
 def is_scalar(values):
@@ -146,6 +149,8 @@ def write_parts(model, scopes, shares):
 
 
 """
+
+_CONCATENATED = "return keras.tree.map_structure(lambda *some: tf.concat(some, axis=0), *made)"
 
 _STEPS = """\
 def weighed(update, weight):
@@ -230,10 +235,11 @@ def fit_placed(fitted: FittedPlan) -> str:
     if facts.placed is None:
         return ""
     _refuse(fitted)
-    graph, parts = fitted.built.graph, facts.micro_batches > 1
+    graph, parts = fitted.built.graph, facts.in_parts
     table = placement(
         facts,
         graph.feeds if graph is not None else {},
+        {layer.name: layer.kind for layer in graph.layers} if graph is not None else {},
         "layers.get",
         leaves=_FOUND,
     )
@@ -243,20 +249,39 @@ def fit_placed(fitted: FittedPlan) -> str:
         outputs=_IN_PARTS if parts else _WHOLE,
         rows=_ROWS if parts else "",
     )
-    in_parts = f"{JOINED}{OF_BATCH}{SPREAD}{_PARTS}{ROWS_ONCE}" if parts else ""
+    in_parts = f"{JOINED}{OF_BATCH}{SPREAD}{_parts(facts)}{ROWS_ONCE}" if parts else ""
     return f"{table.rstrip()}\n\n\n{_LEAVES}{in_parts}{steps}"
 
 
+def _parts(facts: ScriptFacts) -> str:
+    several = facts.micro_batches > 1
+    return fill(
+        _PARTS,
+        called="recomputed(model, some, **given)" if facts.recomputes else "model(some, **given)",
+        # The only part keeps the mask of its outputs.
+        made="cut(outputs, 0, count)" if several else "outputs",
+        joined=_CONCATENATED if several else "return made[0]",
+    )
+
+
 def _refuse(fitted: FittedPlan) -> None:
-    """Raises ExportError for what no run places."""
-    built = fitted.built
+    """Raises ExportError for what no run places, and what a script shows no callback."""
+    built, facts = fitted.built, fitted.facts
     if built.own_steps:
         raise ExportError(
             f"The model has its own {built.own_steps[0]}, and only Keras' own can be placed. "
             "Choose another strategy."
         )
-    if fitted.facts.micro_batches > 1 and any(each.masked for each in fitted.learners.values()):
+    if facts.micro_batches > 1 and any(each.masked for each in fitted.learners.values()):
         raise ExportError(f"{MASKED_IN_PARTS} Set distribution.placed.micro_batches to 1.")
+    chosen = (facts.placed or Placed()).layers
+    split = [name for name, devices in chosen.items() if len(devices) > 1]
+    if split and any(reference(each.name) for each in facts.plan.training.callbacks):
+        raise ExportError(
+            f"The layer {shown(split[0])} is split, and a callback of your own could read its "
+            "weights, of which the model of a script has the parts. Give the layer one device, or "
+            "train by a run."
+        )
     if built.graph is not None and any("#" in each.name for each in built.graph.layers):
         raise ExportError(
             "Two layers of the model have the same name, so that a script cannot tell them apart. "

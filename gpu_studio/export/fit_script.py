@@ -267,7 +267,7 @@ def _builds_first(fitted: FittedPlan) -> bool:
 
 
 def _place_of_draws(facts: ScriptFacts) -> str:
-    return "self.step * MICRO_BATCHES" if facts.micro_batches > 1 else "self.step"
+    return "self.step * MICRO_BATCHES" if facts.in_parts else "self.step"
 
 
 def _tokens(fitted: FittedPlan) -> str:

@@ -95,7 +95,7 @@ def passes(facts: ScriptFacts) -> str:
 
     Functions that the script does not need are left out.
     """
-    shared = _SHARE_OUT if facts.several else _CUT if facts.micro_batches > 1 else ""
+    shared = _SHARE_OUT if facts.several else _CUT if facts.in_parts else ""
     evaluate = f"{_evaluate(facts)}\n\n" if evaluates(facts) else ""
     return f"{shared}{_results(facts)}\n\n{evaluate}{SHOW}"
 

@@ -142,7 +142,7 @@ def phases_callback(facts: ScriptFacts) -> str:
         count=_counted_or_placed(facts),
         end=_END if "others" in given else "",
         again=_AGAIN if "others" in given else "",
-    ).replace('    """\n\n\n    def', '    """\n\n    def')
+    ).replace('"""\n\n\n    def', '"""\n\n    def')
 
 
 def _counted_or_placed(facts: ScriptFacts) -> str:

@@ -67,16 +67,17 @@ $drawn"""
 _SCOPE = """\
 # $words
 with keras.StatelessScope($mapping)$as_scope:
-    outputs = model(x, training=True)"""
+    outputs = $call"""
 
 _NUMBERED = "number, (x, y, weight) in enumerate(micro_batches)"
 _GIVES = "A scope gives the layers their random states."
+_AGAIN = "In a scope, what layers do can be done again."
 _CATCHES = "A scope catches what layers change: every micro-batch starts from the same statistics."
 
 
 def train(facts: ScriptFacts) -> str:
     """The function `train_step`."""
-    parts = facts.micro_batches > 1
+    parts = facts.in_parts
     writes = parts and facts.keeps_statistics
     weight = ", tf.cast(weight > 0, tf.float32)" if parts else ""
     return fill(
@@ -105,7 +106,7 @@ def _random(facts: ScriptFacts) -> str:
     if not facts.draws:
         return ""
     made, source = "(state, tf.stack([seed, draw]))", "for state, seed in zip(states, seeds)"
-    if facts.micro_batches == 1:
+    if not facts.in_parts:
         return fill(_RANDOM, and_part="", draw="step", drawn=f"drawn = [{made} {source}]")
     drawn = f"drawn = [\n    {made} {source}\n]"
     return fill(
@@ -121,7 +122,10 @@ def _forward(facts: ScriptFacts) -> str:
         return "outputs = model(x, training=True)"
     return fill(
         _SCOPE,
-        words=_CATCHES if facts.keeps_statistics else _GIVES,
+        words=_CATCHES if facts.keeps_statistics else _GIVES if facts.draws else _AGAIN,
         mapping="drawn" if facts.draws else "",
         as_scope=" as scope" if facts.keeps_statistics else "",
+        call="recomputed(model, x, training=True)"
+        if facts.recomputes
+        else "model(x, training=True)",
     )

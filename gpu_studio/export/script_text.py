@@ -226,7 +226,14 @@ def functions_of(file: str, *names: str) -> str:
 def _plain(text: str) -> str:
     """Return a file without annotations, and without remarks to those who check it."""
     lines = text.split("\n")
-    found = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef)]
+    nodes = list(ast.walk(ast.parse(text)))
+    for each in nodes:
+        if isinstance(each, ast.AnnAssign) and each.value and each.lineno == each.end_lineno:
+            at = each.lineno - 1
+            line = lines[at].encode()  # its columns are counted in bytes
+            target, value = line[: each.target.end_col_offset], line[each.value.col_offset :]
+            lines[at] = f"{target.decode()} = {value.decode()}"
+    found = [each for each in nodes if isinstance(each, ast.FunctionDef)]
     for function in sorted(found, key=lambda each: each.lineno, reverse=True):
         signature = definition(function.name, _parameters(function.args, text), function.col_offset)
         signature = indented(signature, function.col_offset)

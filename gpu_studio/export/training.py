@@ -342,7 +342,7 @@ def _training_batch(facts: ScriptFacts) -> str:
     step = ", tf.constant(step, tf.int64)" if facts.draws else ""
     if facts.several:
         return f"*shares{step}"
-    return f"cut(x, y){step}" if facts.micro_batches > 1 else f"x, y{step}"
+    return f"cut(x, y){step}" if facts.in_parts else f"x, y{step}"
 
 
 def _validated(facts: ScriptFacts) -> str:

@@ -44,17 +44,31 @@ def placeable_layers(model: Any) -> list[PlaceableLayer]:
     return listing.layers()
 
 
+# Scripts have the next three as they stand, see `export.script_text`: their lines have 88 columns
+# at most.
+
+
 def graph_of(model: Any) -> Any:
-    """Return the functional graph of a Functional or built Sequential model; None for others."""
-    found = getattr(model, "_functional", None) if isinstance(model, keras.Sequential) else model
-    return found if hasattr(found, "_nodes_by_depth") else None
+    """Return the graph of a Functional or built Sequential model; None for others."""
+    if isinstance(model, keras.Sequential):
+        model = getattr(model, "_functional", None)
+    return model if hasattr(model, "_nodes_by_depth") else None
 
 
 def nodes_of(graph: Any) -> Iterator[Any]:
-    """The nodes of a functional graph, inputs left out, in the order in which Keras runs them."""
+    """Yield the nodes of a graph, without inputs, in the order in which they run."""
     by_depth = graph._nodes_by_depth  # noqa: SLF001 (Keras' only record of the order)
     for depth in sorted(by_depth, reverse=True):
         yield from (node for node in by_depth[depth] if not node.is_input)
+
+
+def leaves_below(model: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and layer of every leaf in a model and the models in it."""
+    for layer in model.layers:
+        if isinstance(layer, keras.Model):
+            yield from leaves_below(layer, f"{prefix}{layer.name}/")
+        elif not isinstance(layer, keras.layers.InputLayer):
+            yield f"{prefix}{layer.name}", layer
 
 
 class _Listing:
@@ -131,15 +145,6 @@ class _Listing:
             number += 1
             free = f"{path}#{number}"
         return free
-
-
-def leaves_below(model: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Path and layer of every leaf in the attributes of `model` and of the models in it."""
-    for layer in model.layers:
-        if isinstance(layer, keras.Model):
-            yield from leaves_below(layer, f"{prefix}{layer.name}/")
-        elif not isinstance(layer, keras.layers.InputLayer):
-            yield f"{prefix}{layer.name}", layer
 
 
 def _chain(leaves: Iterable[Any]) -> tuple[list[Called], list[Any]]:

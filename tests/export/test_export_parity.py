@@ -7,12 +7,16 @@ held against. The batches do not divide the data, so that the replicas' last par
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import zipfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 from export_plans import token_file
 from exported_scripts import Printed, run_script, stranger, watching, write_script
@@ -174,6 +178,51 @@ def test_that_the_script_of_a_placed_plan_trains_as_the_run_does_and_on_the_devi
     # Of the updates of Adam, each takes two square roots.
     roots = [on for name, on in script.operations.items() if name.startswith("adam/Sqrt")]
     assert not roots or roots.count({"CPU:1"}) == roots.count({"CPU:2"}) == len(roots) / 2
+
+
+SPLIT = (
+    "distribution.strategy=placed",
+    'distribution.placed.layers={ dense = ["CPU:1", "CPU:3"], outputs = "CPU:2" }',
+)
+
+
+def test_that_a_split_layer_is_on_its_devices_and_its_script_saves_it_in_one_piece(
+    tmp_path: Path,
+) -> None:
+    paths = []
+    for name, settings in (("split", SPLIT), ("whole", ())):
+        (tmp_path / name).mkdir()
+        paths.append(write_script(small_plan(*settings, "training.epochs=1"), tmp_path / name))
+    paths[0] = watching(paths[0])
+    with ThreadPoolExecutor(2) as pool:
+        split, whole = pool.map(run_script, paths, [dict(os.environ)] * 2)
+    assert split.code == whole.code == 0, split.output + whole.output
+    assert split.test == pytest.approx(whole.test, abs=CLOSE)
+    for part, device in (("dense_part0", "CPU:1"), ("dense_part1", "CPU:3")):
+        on = [place for path, place in split.variables.items() if part in path]
+        assert len(on) > 2, part  # also what the optimizer keeps of it
+        assert set(on) == {device}, part
+    saved, expected = (
+        weights_in(tmp_path / name / "trained/best.keras") for name in ("split", "whole")
+    )
+    assert saved.keys() == expected.keys()
+    for name, values in expected.items():
+        assert np.abs(saved[name] - values).max() <= CLOSE, name
+
+
+def weights_in(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of the layers in a file of Keras', by their places in it."""
+    found: dict[str, np.ndarray] = {}
+
+    def take(name: str, each: h5py.Dataset | h5py.Group) -> None:
+        if isinstance(each, h5py.Dataset):
+            found[name] = each[...]
+
+    with zipfile.ZipFile(path) as archive:
+        content = archive.read("model.weights.h5")
+    with h5py.File(io.BytesIO(content)) as weights:
+        weights["layers"].visititems(take)
+    return found
 
 
 def test_that_tokens_from_a_file_train_a_transformer_in_mixed_precision(

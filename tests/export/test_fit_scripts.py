@@ -162,7 +162,7 @@ def test_that_replicas_do_not_compute_in_place_on_what_a_generator_gives():
     """A part shares memory with the whole, and that with an array that begins at 64 bytes."""
     assert "    training = training.map(copied)" in script("ticker", "mirrored")
     assert "copied" not in script("ticker")
-    assert "model(taken(x, first," in script("plateau", "placed, 2 parts")
+    assert "some = taken(x, first," in script("plateau", "placed, 2 parts")
 
 
 def test_that_optimizers_change_what_replicas_share_once_for_all_under_central_storage():

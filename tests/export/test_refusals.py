@@ -62,10 +62,13 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
         ([PLACED, FLAT, "model.file=a.keras"], "how a.keras learns are known once"),
         ([PLACED], "No layer is placed"),
         (
-            [PLACED, "distribution.placed.layers={ dense = ['CPU:1', 'CPU:2'] }"],
-            "split over CPU:1, CPU:2",
+            [
+                PLACED,
+                "model.options={ dropout = 0.5 }",
+                "distribution.placed.layers={ dropout = ['CPU:1', 'CPU:2'] }",
+            ],
+            "a Dropout has no units of its own",
         ),
-        ([PLACED, FLAT, "distribution.placed.recompute=true"], "compute none again"),
         ([PLACED, FLAT, "training.optimizer=adafactor"], "adafactor"),
         (["devices.carve=[{ device = 'GPU-5d0', slices_mib = [1024] }]"], "Which card GPU-5d0 is"),
     ],

@@ -19,15 +19,16 @@ from exported_scripts import RUFF, epochs_in
 from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_file
-from gpu_studio.export import python_script
+from gpu_studio.export import ExportError, python_script
 from gpu_studio.placement.plan_facts import (
     ArrayFacts,
     DataFacts,
+    GraphLayer,
     Learnt,
     ModelFacts,
     ModelGraph,
 )
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Callback, Plan
 
 CLOSE = 1e-5
 OWN = """
@@ -217,6 +218,60 @@ CASES |= {
         "training.class_weight={ 0 = 1.0, 2 = 3.0 }",
     ),
 }
+PLACED = ("distribution.strategy=placed", "distribution.placed.recompute=true")
+CASES |= {
+    "recomputed": (
+        *SYNTHETIC,
+        *PLACED,
+        "model.options={ hidden = [16, 12], dropout = 0.3 }",
+        'distribution.placed.layers={ dense = "CPU:0", dense_1 = "CPU:1" }',
+    ),
+    "normalised, recomputed in parts": (
+        *SYNTHETIC,
+        *PLACED,
+        "data.options={ shape = [8, 8, 3], samples = 150, classes = 3 }",
+        "model.name=cifar_cnn",
+        "model.options={}",
+        "distribution.placed.micro_batches=2",
+        'distribution.placed.layers={ conv1 = "CPU:0", conv2 = "CPU:1" }',
+    ),
+    "split, frozen and recomputed in parts": (
+        *SYNTHETIC,
+        *PHASES,
+        *PLACED,
+        "model.options={ hidden = [15, 12], dropout = 0.3 }",
+        "distribution.placed.micro_batches=2",
+        'training.optimizer="adam"',
+        (
+            'distribution.placed.layers={ dense = ["CPU:0", "CPU:1"], dense_1 = "CPU:1", '
+            'outputs = ["CPU:1", "CPU:0"] }'
+        ),
+    ),
+    "split convolutions": (
+        *SYNTHETIC,
+        PLACED[0],
+        "data.options={ shape = [8, 8, 3], samples = 150, classes = 3 }",
+        "model.name=cifar_cnn",
+        "model.options={}",
+        'distribution.placed.layers={ conv1 = ["CPU:0", "CPU:1"], conv2 = "CPU:1" }',
+        "training.early_stopping={ patience = 9, restore_best = true }",
+    ),
+    "fitted, split": (
+        *SYNTHETIC,
+        *FITTED,
+        *LATER,
+        PLACED[0],
+        "training.early_stopping={ patience = 9, restore_best = true }",
+        'distribution.placed.layers={ first = ["CPU:1", "CPU:0"], last = "CPU:0" }',
+    ),
+    "fitted, recomputed": (
+        *SYNTHETIC,
+        *FITTED,
+        *LATER,
+        *PLACED,
+        'distribution.placed.layers={ first = "CPU:1", last = "CPU:0" }',
+    ),
+}
 OF_FILES: dict[str, tuple[str, ...]] = {
     "two inputs of a file, mirrored": (
         *OWN_MODEL,
@@ -234,8 +289,18 @@ OF_FILES: dict[str, tuple[str, ...]] = {
     ),
 }
 SEEN = DataFacts("load", "values", None, 90, x_shape=(6,), y_shape=(1,), arrays=("x", "y"))
+OF_BUILD = tuple(
+    GraphLayer(name, kind, inputs=of)
+    for name, kind, of in (
+        ("first", "Dense", ()),
+        ("norm", "LayerNormalization", ("first",)),
+        ("last", "Dense", ("norm",)),
+    )
+)
 BUILT = ModelFacts(
-    learnt=Learnt("values", True, "mean_squared_error", ("mae",), compiled=True), conditional=True
+    learnt=Learnt("values", True, "mean_squared_error", ("mae",), compiled=True),
+    conditional=True,
+    graph=ModelGraph("build", OF_BUILD, (6,), (1,)),
 )
 MADE = DataFacts("synthetic", "classes", 3, 150, x_shape=(12,))
 BUILT_IN = ModelFacts(
@@ -314,6 +379,16 @@ def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path) -> None:
             mine.pop("learning_rate", None)  # which a callback of Keras' adds to what `fit` tells
             assert mine.keys() == wanted.keys(), case
             assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE), case
+
+
+def test_that_a_callback_of_ones_own_is_shown_no_split_layer() -> None:
+    own = Path("/own/own.py")
+    own_callback = replace(
+        plan_of("fitted, split", own).training, callbacks=(Callback(f"{own}:make"),)
+    )
+    plan = replace(plan_of("fitted, split", own), training=own_callback)
+    with pytest.raises(ExportError, match="is split, and a callback of your own"):
+        python_script(plan, None, own.parent, SEEN, BUILT)
 
 
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:

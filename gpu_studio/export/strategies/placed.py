@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from gpu_studio.export.builders import CalledLayer
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.meeting import ExportError
-from gpu_studio.export.script_text import fill, indented, listing, literal
+from gpu_studio.export.script_text import call, fill, functions_of, indented, listing, literal
 from gpu_studio.export.strategies.written import Written
+from gpu_studio.placement.known_problems import SPLIT_KINDS
 from gpu_studio.plan import Placed, Plan, choose_one, shown
-from gpu_studio.plan.homes import Feeds, devices_of_layers
+from gpu_studio.plan.homes import Feeds, devices_of_layers, homes_of_layers
 from gpu_studio.plan.keras_objects import OPTIMIZERS, keras_name
 
 
@@ -25,8 +26,8 @@ def places(
 ) -> dict[str, list[str]]:
     """Return the names of the layers on each device.
 
-    A layer that the plan leaves out is where a run puts it. Raises ExportError for a layer that
-    does not exist.
+    A layer that the plan leaves out is where a run puts it, and one that is split is left out.
+    Raises ExportError for a layer that does not exist.
     """
     for name in layers:
         if name not in feeds:
@@ -37,7 +38,30 @@ def places(
             )
     found: dict[str, list[str]] = {}
     for name, devices in devices_of_layers(feeds, layers, (default,)).items():
-        found.setdefault(devices[0], []).append(name)
+        if len(devices) == 1:
+            found.setdefault(devices[0], []).append(name)
+    return found
+
+
+def splits(
+    feeds: Feeds, layers: Mapping[str, tuple[str, ...]], kinds: Mapping[str, str]
+) -> dict[str, tuple[list[str], str]]:
+    """Return the devices of each split layer, and the one on which its output is joined.
+
+    Raises ExportError for a layer that has no units, judged by its kind.
+    """
+    found = {}
+    devices = devices_of_layers(feeds, layers, ("",))
+    homes = homes_of_layers(feeds, devices)
+    for name, several in devices.items():
+        if len(several) < 2:
+            continue
+        if kinds[name] not in SPLIT_KINDS:
+            raise ExportError(
+                f"The layer {shown(name)} cannot be split: a {kinds[name]} has no units of its "
+                f"own. Give it one device in distribution.placed.layers, such as {several[0]}."
+            )
+        found[name] = list(several), homes[name]
     return found
 
 
@@ -47,7 +71,9 @@ _PLACEMENT = """\
 PLACES = {
 $places
 }
+$splits
 $micro_batches
+$parts
 
 
 def on(device, call):
@@ -68,6 +94,7 @@ def place(model):
     layer computes is decided when the layer is called.
     \"\"\"
     $leaves
+    $split
     for device, names in PLACES.items():
         for layer in map($layer_of, names):
             layer.call = on(device, layer.call)
@@ -93,7 +120,106 @@ def place_updates(optimizer):
 
     optimizer.update_step = update_there
 $statistics
+$recomputed
 """
+
+_IN_ONE = """\
+# Each batch goes through in one part.
+MICRO_BATCHES = 1"""
+
+_RECOMPUTED = """\
+
+
+def again():
+    \"\"\"A scope that repeats what is done next in the present one.\"\"\"
+    same = keras.StatelessScope(collect_losses=True)
+    same.state_mapping.update(keras.src.backend.get_stateless_scope().state_mapping)
+    return same
+
+
+def recomputed(model, *given, **named):
+    \"\"\"Call a placed model, of which only what stages take is kept for the way back.
+
+    A stage is neighbouring layers on one device. What it makes is computed again
+    with its gradients (Chen et al. 2016, arXiv:1604.06174): less memory, more time.
+    \"\"\"
+    $leaves
+    devices = {}
+    for device, names in PLACES.items():
+        devices |= {id(layer): device for layer in map($layer_of, names)}
+    return called_in_stages(model, devices, again, *given, **named)
+"""
+_STAGES = functions_of("model_layers.py", "graph_of", "nodes_of", "leaves_below") + functions_of(
+    "placed/recomputing.py",
+    "called_in_stages",
+    "spread_graphs",
+    "device_in",
+    "stages_of",
+    "taken_by",
+    "in_stages",
+    "run_stage",
+    "passed_through",
+)
+
+_SPLITS = """\
+# The devices of layers whose units are split over several, and where their outputs are
+# joined.
+SPLITS = {
+$splits
+}"""
+_SPLIT_ALL = """\
+for name, (devices, home) in SPLITS.items():
+    split($layer_of(name), devices, home)"""
+_SPLIT = """\
+
+
+def split(layer, devices, home):
+    \"\"\"A part of a layer's units on each device, in the place of the whole.\"\"\"
+    if why := why_whole(layer, len(devices)):
+        raise SystemExit(f"The layer {layer.name} cannot be split: {why}.")
+    parts = made_parts(layer, devices)
+    weights = pieces_of(layer, parts)
+    save = layer.save_own_variables
+
+    def call(inputs, training=None):
+        outputs = []
+        for device, part in zip(devices, parts):
+            with tf.device(device):
+                outputs.append(part.call(inputs))
+        with tf.device(home):
+            return joined_outputs(layer, outputs)
+
+    def save_joined(store):
+        # Files have the layer in one piece.
+        for whole, pieces, axis in weights:
+            value = np.concatenate([piece.numpy() for piece in pieces], axis=axis)
+            with tf.device("CPU:0"):
+                whole._initialize(value)
+        save(store)
+        for whole, _, _ in weights:
+            let_go(whole)
+
+    layer.call, layer.save_own_variables = call, save_joined
+    # Whoever asks the model for its variables gets the parts. Keras has no public way.
+    every = [piece for _, pieces, _ in weights for piece in pieces]
+    layer.__dict__["_trainable_variables"] = every
+    for whole, _, _ in weights:
+        let_go(whole)
+
+
+"""
+_SHARES = functions_of(
+    "placed/placing.py",
+    "why_whole",
+    "units_of",
+    "axes_of",
+    "part_sizes",
+    "made_parts",
+    "pieces_of",
+    "is_elementwise",
+    "joined_outputs",
+    "let_go",
+)
 
 _MICRO_BATCHES = """\
 # Each batch goes through in so many parts, one after another: a device is at work on one
@@ -142,18 +268,6 @@ def _refusals(plan: Plan) -> Iterator[str]:
             "No layer is placed. Name some in distribution.placed.layers, or set "
             'distribution.strategy = "none".'
         )
-    for name, devices in placed.layers.items():
-        if len(devices) > 1:
-            yield (
-                f"The layer {shown(name)} is split over {', '.join(devices)}, and scripts keep "
-                "layers whole. Give it one device in distribution.placed.layers, such as "
-                f"{devices[0]}."
-            )
-    if placed.recompute:
-        yield (
-            "Scripts keep all activations, and compute none again. Leave "
-            "distribution.placed.recompute out."
-        )
     if keras_name(plan.training.optimizer, OPTIMIZERS) == "adafactor":
         yield (
             "Keras puts all that adafactor keeps on the first device. Choose another "
@@ -168,35 +282,63 @@ def _functions(facts: ScriptFacts) -> str:
     return placement(
         facts,
         feeds_of(facts.layers),
+        {layer.name: layer.kind for layer in facts.layers} | {"outputs": "Dense"},
         "model.get_layer",
-        statistics=_STATISTICS if facts.micro_batches > 1 and facts.keeps_statistics else "",
+        statistics=_STATISTICS if facts.in_parts and facts.keeps_statistics else "",
     )
 
 
 def placement(
-    facts: ScriptFacts, feeds: Feeds, layer_of: str, *, leaves: str = "", statistics: str = ""
+    facts: ScriptFacts,
+    feeds: Feeds,
+    kinds: Mapping[str, str],
+    layer_of: str,
+    *,
+    leaves: str = "",
+    statistics: str = "",
 ) -> str:
     """Return the table `PLACES` and the functions that place layers and updates by it.
 
-    In `place`, `layer_of` is the function that gives a layer by its name, which the line `leaves`
-    may make. Raises ExportError for a layer that is not among `feeds`.
+    `kinds` are the classes of the layers. In `place`, `layer_of` is the function that gives a layer
+    by its name, which the line `leaves` may make. Raises ExportError for a layer that is not among
+    `feeds`, or that cannot be split.
     """
     chosen = facts.placed.layers if facts.placed else {}
     lines = [
         listing(f"{literal(device)}: ", list(map(literal, names)), after=",", indent=4)
         for device, names in places(feeds, chosen, facts.devices[0]).items()
     ]
+    split = splits(feeds, chosen, kinds)
+    recomputed = ""
+    if facts.recomputes:
+        recomputed = fill(_RECOMPUTED, leaves=leaves, layer_of=layer_of) + f"\n\n{_STAGES}".rstrip()
     return fill(
         _PLACEMENT,
         places=indented("\n".join(lines), 4),
-        micro_batches=fill(_MICRO_BATCHES, count=literal(facts.micro_batches))
-        if facts.micro_batches > 1
-        else "",
+        splits=fill(_SPLITS, splits=_entries(split)) if split else "",
+        split=fill(_SPLIT_ALL, layer_of=layer_of) if split else "",
+        parts=f"{_SPLIT}{_SHARES}".rstrip() if split else "",
+        micro_batches=_parts(facts),
         leaves=leaves,
         layer_of=layer_of,
         inner=_INNER if facts.scales or facts.by_fit else "",
-        statistics=statistics,
+        statistics=statistics.rstrip("\n"),
+        recomputed=recomputed,
     )
+
+
+def _entries(split: Mapping[str, tuple[list[str], str]]) -> str:
+    lines = [
+        call(f"{literal(name)}: ", "", [*map(literal, each)], after=",", indent=4)
+        for name, each in split.items()
+    ]
+    return indented("\n".join(lines), 4)
+
+
+def _parts(facts: ScriptFacts) -> str:
+    if facts.micro_batches > 1:
+        return fill(_MICRO_BATCHES, count=literal(facts.micro_batches))
+    return _IN_ONE if facts.in_parts else ""
 
 
 WRITTEN = Written(_functions, refusals=_refusals)

@@ -245,59 +245,6 @@ def taken_out(problem: MisplacedLayers) -> SuggestedChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Splittable:
-    """How a kind of layer is split.
-
-    It names the option that counts the layer's units, and the axis of the units in each of its
-    weights.
-    """
-
-    units: str
-    axes: Mapping[str, int]
-
-
-def _splittable(kind: str) -> Splittable:
-    """Return how a layer of one of `SPLIT_KINDS` is split."""
-    if kind == "Dense":
-        return Splittable("units", {"kernel": -1, "bias": 0})
-    if kind == "Embedding":
-        return Splittable("output_dim", {"embeddings": -1})
-    return Splittable("filters", {"kernel": -2 if kind.endswith("Transpose") else -1, "bias": 0})
-
-
-_KINDS = {kind: _splittable(kind) for kind in SPLIT_KINDS}
-# These are elementwise, so a part can apply them on its device; others, like softmax, need
-# the joined output.
-_ELEMENTWISE = frozenset(
-    {
-        "linear",
-        "relu",
-        "relu6",
-        "leaky_relu",
-        "elu",
-        "selu",
-        "celu",
-        "gelu",
-        "silu",
-        "swish",
-        "mish",
-        "softplus",
-    }
-    | {
-        "sigmoid",
-        "hard_sigmoid",
-        "log_sigmoid",
-        "hard_silu",
-        "tanh",
-        "hard_tanh",
-        "softsign",
-        "exponential",
-    }
-)
-_SUMS = (type(None), keras.regularizers.L1, keras.regularizers.L2, keras.regularizers.L1L2)
-
-
-@dataclass(frozen=True, slots=True)
 class SplitLayer:
     """The parts of a split layer, each a layer on its own device.
 
@@ -317,10 +264,7 @@ class SplitLayer:
             with at(device, LAYER, self.seat.number, number):
                 outputs.append(part.call(inputs))
         with at(self.seat.home, LAYER, self.seat.number, "join"):
-            joined = tf.concat(outputs, axis=_output_axis(self.seat.layer))
-            return (
-                joined if _is_elementwise(self.seat.layer) else self.seat.layer.activation(joined)
-            )
+            return joined_outputs(self.seat.layer, outputs)
 
 
 def split(seat: LayerAssignment) -> SplitLayer:
@@ -329,44 +273,21 @@ def split(seat: LayerAssignment) -> SplitLayer:
     Raises PlanRefused for a layer that cannot be split.
     """
     layer = seat.layer
-    kind = _kind(seat)
-    sizes = part_sizes(getattr(layer, kind.units), len(seat.devices))
-    parts = [_part(seat, kind, number, size) for number, size in enumerate(sizes)]
-    weights = {}
-    for name, axis in kind.axes.items():
-        whole = getattr(layer, name, None)
-        if whole is not None:
-            joined = Joined(tuple(getattr(part, name) for part in parts), axis % len(whole.shape))
-            joined.assign(keras.ops.convert_to_numpy(whole))
-            weights[id(whole)] = joined
+    _check_split(seat)
+    parts = made_parts(layer, seat.devices)
+    weights = {id(whole): Joined(pieces, axis) for whole, pieces, axis in pieces_of(layer, parts)}
     for whole in layer.weights:
-        _let_go(whole)
+        let_go(whole)
     return SplitLayer(seat, tuple(parts), weights)
 
 
-def part_sizes(units: int, parts: int) -> list[int]:
-    """Return the number of units of each part: as even as possible, larger parts first."""
-    return [units // parts + (number < units % parts) for number in range(parts)]
-
-
-def _kind(seat: LayerAssignment) -> Splittable:
-    layer, name = seat.layer, type(seat.layer).__name__
-    if name not in _KINDS or not type(layer).__module__.startswith("keras."):
+def _check_split(seat: LayerAssignment) -> None:
+    name = type(seat.layer).__name__
+    if name not in SPLIT_KINDS or not type(seat.layer).__module__.startswith("keras."):
         able = "Dense, Embedding and convolutions (Conv1D, Conv2D, Conv3D and their transposes)"
         raise _refused(seat, f"a {name} cannot be split: only {able} can")
-    kind = _KINDS[name]
-    units = getattr(layer, kind.units)
-    if units < len(seat.devices):
-        raise _refused(seat, f"it has {units} units, fewer than the {len(seat.devices)} devices")
-    if getattr(layer, "groups", 1) > 1:
-        raise _refused(seat, "its convolution is in groups")
-    if any(variable.constraint is not None for variable in layer.weights):
-        raise _refused(seat, "it has a constraint, which is on the whole of a weight")
-    if any(type(variable.regularizer) not in _SUMS for variable in layer.weights):
-        raise _refused(seat, "it has a regularizer that is no sum over the numbers of a weight")
-    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
-        raise _refused(seat, "it is quantized or has low-rank adapters")
-    return kind
+    if why := why_whole(seat.layer, len(seat.devices)):
+        raise _refused(seat, why)
 
 
 def _refused(seat: LayerAssignment, why: str) -> PlanRefused:
@@ -376,27 +297,101 @@ def _refused(seat: LayerAssignment, why: str) -> PlanRefused:
     )
 
 
-def _part(seat: LayerAssignment, kind: Splittable, number: int, size: int) -> Any:
-    layer = seat.layer
-    changed = {"name": f"{layer.name}_part{number}", kind.units: size, "activity_regularizer": None}
-    if hasattr(layer, "activation") and not _is_elementwise(layer):
-        changed["activation"] = None
-    part = type(layer).from_config({**layer.get_config(), **changed})
-    with tf.device(seat.devices[number]):
-        part.build(layer.get_build_config()["input_shape"])
-    part.trainable = layer.trainable
-    return part
+# Scripts have the functions below as they stand, see `export.script_text`: these use Keras,
+# NumPy and TensorFlow alone, and their lines have 88 columns at most.
 
 
-def _is_elementwise(layer: Any) -> bool:
-    return getattr(getattr(layer, "activation", None), "__name__", "linear") in _ELEMENTWISE
+def why_whole(layer: Any, count: int) -> str:
+    """Return why a layer cannot be split over so many devices; empty if it can."""
+    units = getattr(layer, units_of(layer))
+    sums = keras.regularizers.L1, keras.regularizers.L2, keras.regularizers.L1L2
+    regularizers = [each.regularizer for each in layer.weights if each.regularizer]
+    if units < count:
+        return f"it has {units} units, fewer than the {count} devices"
+    if getattr(layer, "groups", 1) > 1:
+        return "its convolution is in groups"
+    if any(variable.constraint is not None for variable in layer.weights):
+        return "it has a constraint, which is on the whole of a weight"
+    if any(type(each) not in sums for each in regularizers):
+        return "it has a regularizer that is no sum over the numbers of a weight"
+    quantized = getattr(layer, "quantization_mode", None)
+    if quantized or getattr(layer, "lora_enabled", False):
+        return "it is quantized or has low-rank adapters"
+    return ""
 
 
-def _output_axis(layer: Any) -> int:
-    return 1 if getattr(layer, "data_format", None) == "channels_first" else -1
+def units_of(layer: Any) -> str:
+    """Return the option that counts the units of a layer that can be split."""
+    kinds = {"Dense": "units", "Embedding": "output_dim"}
+    return kinds.get(type(layer).__name__, "filters")
 
 
-def _let_go(whole: Any) -> None:
+def axes_of(layer: Any) -> dict[str, int]:
+    """Return the axis of the units in each weight of a layer that can be split."""
+    kind = type(layer).__name__
+    if kind == "Embedding":
+        return {"embeddings": -1}
+    return {"kernel": -2 if kind.endswith("Transpose") else -1, "bias": 0}
+
+
+def part_sizes(units: int, parts: int) -> list[int]:
+    """Return the units of each part: as even as possible, larger parts first."""
+    return [units // parts + (number < units % parts) for number in range(parts)]
+
+
+def made_parts(layer: Any, devices: Sequence[str]) -> list[Any]:
+    """Return a layer on each device with its share of a layer's units and values."""
+    option, shape = units_of(layer), layer.get_build_config()["input_shape"]
+    parts = []
+    for number, size in enumerate(part_sizes(getattr(layer, option), len(devices))):
+        changed: dict[str, Any] = {option: size, "activity_regularizer": None}
+        if hasattr(layer, "activation") and not is_elementwise(layer):
+            changed["activation"] = None
+        changed["name"] = f"{layer.name}_part{number}"
+        part = type(layer).from_config({**layer.get_config(), **changed})
+        with tf.device(devices[number]):
+            part.build(shape)
+        part.trainable = layer.trainable
+        parts.append(part)
+    for whole, pieces, axis in pieces_of(layer, parts):
+        ends = np.cumsum([piece.shape[axis] for piece in pieces])[:-1]
+        values = np.split(keras.ops.convert_to_numpy(whole), ends, axis=axis)
+        for piece, value in zip(pieces, values, strict=True):
+            piece.assign(value)
+    return parts
+
+
+def pieces_of(layer: Any, parts: Sequence[Any]) -> list[tuple[Any, tuple[Any, ...], int]]:
+    """Return each weight of a split layer, its pieces in the parts, and their axis."""
+    found = []
+    for name, axis in axes_of(layer).items():
+        whole = getattr(layer, name, None)
+        if whole is not None:
+            pieces = tuple(getattr(part, name) for part in parts)
+            found.append((whole, pieces, axis % len(pieces[0].shape)))
+    return found
+
+
+def is_elementwise(layer: Any) -> bool:
+    """Whether the activation of a layer may be applied to each part by itself.
+
+    Others, such as softmax, need the joined output.
+    """
+    applied = getattr(getattr(layer, "activation", None), "__name__", "linear")
+    many = "linear relu relu6 leaky_relu elu selu celu gelu silu swish mish softplus"
+    more = "sigmoid hard_sigmoid log_sigmoid hard_silu tanh hard_tanh softsign"
+    return applied in f"{many} {more} exponential".split()
+
+
+def joined_outputs(layer: Any, outputs: Sequence[Any]) -> Any:
+    """Return what a split layer gives, from what its parts give."""
+    first = getattr(layer, "data_format", None) == "channels_first"
+    joined = tf.concat(outputs, axis=1 if first else -1)
+    return joined if is_elementwise(layer) else layer.activation(joined)
+
+
+def let_go(whole: Any) -> None:
     """Free the memory of a variable whose parts now hold its values."""
     with tf.device("CPU:0"):
-        whole._initialize(np.zeros((), whole.dtype))  # noqa: SLF001 (Keras offers no other way)
+        # Keras offers no other way.
+        whole._initialize(np.zeros((), whole.dtype))  # noqa: SLF001

@@ -11,7 +11,7 @@ what keeps the devices busy. The state that layers change in the parts is combin
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -43,7 +43,7 @@ from gpu_studio.trainer.model_layers import graph_of
 from gpu_studio.trainer.placed.devices import Updates, following_inputs, move_slots
 from gpu_studio.trainer.placed.placing import LayerAssignment, PlacedModel
 from gpu_studio.trainer.placed.proof import Proof
-from gpu_studio.trainer.placed.recomputing import Recomputing
+from gpu_studio.trainer.placed.recomputing import called_in_stages
 from gpu_studio.trainer.placed.step_timeline import timeline_of
 from gpu_studio.trainer.placed.turns import Turns
 from gpu_studio.trainer.program import PARTED, Program
@@ -200,9 +200,6 @@ class PlacedProgram(Program):
         )
         self._recorder = StepRecorder(self._proving, [self._timeline, self._meter.read], tell)
         self._traced: Any = None
-        self._recomputing = (
-            Recomputing(placed.model, placed.seats) if placed.plan.recompute else None
-        )
         for note in notes(placed, cut, optimizer):
             tell(note)
 
@@ -246,8 +243,7 @@ class PlacedProgram(Program):
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas, list[Any]]:
         self._traced = tf.compat.v1.get_default_graph()
         turns, sums = self._turns(), Accumulation(self.placed.trainable_variables, self._at_once)
-        recomputing = self._recomputing.entered() if self._recomputing else nullcontext()
-        with self._scopes(turns), recomputing:
+        with self._scopes(turns):
             results = [
                 self._train_part(part, step, number, sums, turns)
                 for number, part in enumerate(batch)
@@ -293,7 +289,7 @@ class PlacedProgram(Program):
         turns.begin()
         part = BatchPart(number, tf.reduce_sum(weight))
         with self._caught(step * self._micro_batches + number) as caught:
-            outputs = self.model(x, training=training)
+            outputs = self._called(x, caught, training=training)
             turns.turn_back()
             # The regularizers are the same for every micro-batch, so they are computed once.
             weights = self._weight_penalties() if number == 0 else []
@@ -304,6 +300,13 @@ class PlacedProgram(Program):
         inner = self.meters.inner.taken(caught, part)
         deltas = self.meters.added(judged, losses, inner, weight, number, _beside)
         return _Result(tf.add_n([self.loss.total(losses), *terms]), deltas, part, caught)
+
+    def _called(self, x: Any, caught: Caught, *, training: bool) -> Any:
+        if not (training and self.placed.plan.recompute):
+            return self.model(x, training=training)
+        seats = self.placed.seats
+        devices = {id(seat.layer): None if seat.split else seat.home for seat in seats}
+        return called_in_stages(self.model, devices, caught.again, x, training=True)
 
     def _share(self, context: Any, weight: Any, judged: Judged) -> Any:
         """Return this part's share of an output's loss. Raises PlanRefused.
