@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.optimizers import OFFERED, own_arguments
 from gpu_studio.export.script_text import call, fill, literal
@@ -42,6 +44,21 @@ for after, rate, frozen in PHASES:
         optimizer.finalize_variable_values(model.trainable_variables)
         $begin
         $steps"""
+
+_FOLLOWING = """\
+phase = 0  # so many later ones have begun
+
+def begin_next():
+    \"\"\"Begin the next phase, and return the variables that it has.\"\"\"
+    nonlocal optimizer, phase, $names
+    _, rate, frozen = PHASES[phase]
+    phase += 1
+    # Averages that the optimizer keeps become the weights, as at the end of fit.
+    optimizer.finalize_variable_values(model.trainable_variables)
+    $begin
+    $steps
+    return [*model.variables, *optimizer.variables]
+"""
 
 _NEW = """\
 freeze(model, frozen)
@@ -116,15 +133,31 @@ def beginning(facts: ScriptFacts, steps: str, join: str, place: str) -> str:
     """Return the lines of an epoch that begin a phase, with `steps`, which make the steps anew."""
     if not facts.plan.training.phases:
         return ""
+    new = _begun(facts, join, place, indent=16)
+    return fill(_BEGIN, begin=new, steps=steps)
+
+
+def following(facts: ScriptFacts, steps: str, names: Iterable[str]) -> str:
+    """Return the function `begin_next` of a worker, with `steps`, which make `names` anew.
+
+    It is empty without later phases. A worker that goes on begins those that had begun.
+    """
+    if not facts.plan.training.phases:
+        return ""
+    new = _begun(facts, "", "", indent=8)
+    return fill(_FOLLOWING, begin=new, steps=steps, names=", ".join(names))
+
+
+def _begun(facts: ScriptFacts, join: str, place: str, *, indent: int) -> str:
     given = ["optimizer", "rate"]
     if reference(facts.plan.training.optimizer):
         given += ["steps_per_epoch", "arguments.epochs"]
     scoped = written_as(facts.plan).has_scope
-    made = call("optimizer = ", "next_optimizer", given, indent=20 if scoped else 16)
-    new = fill(_NEW, made=made, place=place, join=join)
+    made = call("optimizer = ", "next_optimizer", given, indent=indent + 4 * scoped)
+    new = fill(_NEW, made=made, place=place, join=join).rstrip("\n")
     if scoped:
         new = "with strategy.scope():\n" + "\n".join(f"    {each}" for each in new.split("\n"))
-    return fill(_BEGIN, begin=new, steps=steps)
+    return new
 
 
 def phases_callback(facts: ScriptFacts) -> str:

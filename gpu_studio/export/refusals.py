@@ -87,15 +87,11 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
 
 
 def _phases(plan: Plan) -> Iterator[str]:
-    if not plan.training.phases:
-        return
-    if strategy_of(plan).clusters:
+    if plan.training.phases and strategy_of(plan).replicates and plan.model.name is None:
         yield (
-            "A script of several workers goes on from what they saved, and begins no later phase. "
-            "Leave training.phases out, or train by a run."
+            "A script of several workers begins no later phase of a model of your own, whose "
+            "weights may have constraints. Leave training.phases out, or train by a run."
         )
-    elif strategy_of(plan).replicates and plan.model.name is None:
-        yield f"The loop of a script begins no later phase of this model on replicas. {BY_FIT}"
 
 
 def _unwritten(plan: Plan) -> Iterator[str]:

@@ -397,7 +397,8 @@ def _finished(script: str) -> str:
             "import importlib.util\n", "import functools\nimport importlib.util\n", 1
         )
     if "itertools." in script:
-        script = script.replace("import os\n", "import itertools\nimport os\n", 1)
+        before = ("io", "inspect", "importlib.util", "ctypes", "csv", "argparse")
+        script = _imported(script, "itertools", before)
     if "fnmatch." in script:
         script = _imported(script, "fnmatch", ("ctypes", "csv", "argparse"))
     return with_comments_wrapped(script)

@@ -108,6 +108,9 @@ heed_signals()
 with tf.device("CPU:0"):
     train(arguments, strategy)"""
 
+_NEXT_PHASE = """\
+while phase < len(PHASES) and PHASES[phase][0] <= epoch:
+    kept = begin_next()"""
 _ALL_BATCHES = "batches(training, batch_size, shuffled(samples, epoch))"
 _NEXT_BATCHES = """\
 if done % steps_of_pass == 0:  # all samples have been trained on
@@ -235,7 +238,9 @@ def _epochs(facts: ScriptFacts) -> dict[str, str]:
 def _before(facts: ScriptFacts) -> str:
     """Return the lines before the first epoch."""
     if facts.clusters:
-        return workers.setup(facts)
+        steps = _make_steps(facts, 8)
+        later = phases.following(facts, steps, compiled.names(facts))
+        return "\n".join(filter(None, [later, workers.setup(facts)]))
     return "\n".join(filter(None, [stopping_setup(facts), saving_setup(facts)]))
 
 
@@ -297,6 +302,8 @@ def _make_steps(facts: ScriptFacts, indent: int) -> str:
 
 
 def _phase(facts: ScriptFacts) -> str:
+    if facts.clusters:
+        return _NEXT_PHASE if facts.plan.training.phases else ""
     joins = LET_UPDATE_FOR_ALL if facts.joins else ""
     place = "place_updates(optimizer)" if facts.placed else ""
     return phases.beginning(facts, _make_steps(facts, 16), joins, place)

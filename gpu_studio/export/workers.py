@@ -83,7 +83,7 @@ def write_state(arguments, strategy, variables, metrics, best_weights, numbers):
     on_all(strategy, tf.zeros(()))  # nobody goes on, or ends, before it is written
 
 
-def read_state(arguments, strategy, variables, metrics):
+def read_state(arguments, strategy, variables, metrics$begin):
     \"\"\"Go on from what the first worker has kept, if any; its numbers.\"\"\"
     kept = arguments.output / "state.npz"
     there = is_first(strategy) and kept.is_file()
@@ -96,18 +96,24 @@ def read_state(arguments, strategy, variables, metrics):
         return {}
     counted = [v for metric in metrics for v in metric.variables]
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        numbers = json.loads(str(file["numbers"]))
+        $phases
         for n, variable in enumerate(variables):
             variable.assign(file[f"variable{n}"])
         for n, variable in enumerate(counted if is_first(strategy) else []):
             variable.assign(file[f"counted{n}"])
         best = [file[f"best{n}"] for n in range(len(variables)) if f"best{n}" in file]
-        return {**json.loads(str(file["numbers"])), "best_weights": best or None}
+        return {**numbers, "best_weights": best or None}
 """
 
+_PHASES = """\
+for _ in range(numbers["phase"]):
+    variables = begin()"""
 _SETUP = """\
 first = is_first(strategy)
 kept = [*model.variables, *optimizer.variables]
-state = read_state(arguments, strategy, kept, $metrics)
+state = read_state(arguments, strategy, kept, $metrics$begin)
+$again
 step = state.get("step", 0)
 $record
 $saved
@@ -119,6 +125,7 @@ def save(path):
 def keep(epoch, losses=(), sizes=()):
     numbers = {"epoch": epoch, "step": step, "sizes": list(sizes)}
     numbers["losses"] = [float(loss) for loss in losses]
+    $keep_phase
     $keep_record
     $keep_saved
     write_state(arguments, strategy, kept, $metrics, $best_weights, numbers)
@@ -134,7 +141,10 @@ if step % ASK_EVERY == 0 and one_is_to_stop(strategy):
 
 def helpers(facts: ScriptFacts) -> str:
     """Return the functions by which workers agree, and keep and read their state."""
-    return _HELPERS if facts.clusters else ""
+    if not facts.clusters:
+        return ""
+    later = bool(facts.plan.training.phases)
+    return fill(_HELPERS, begin=", begin" if later else "", phases=_PHASES if later else "")
 
 
 def setup(facts: ScriptFacts) -> str:
@@ -147,6 +157,9 @@ def setup(facts: ScriptFacts) -> str:
         _SETUP,
         metrics="metrics" if training.metrics else "[]",
         save=saving,
+        begin=", begin_next" if training.phases else "",
+        again="kept = [*model.variables, *optimizer.variables]" if training.phases else "",
+        keep_phase='numbers["phase"] = phase' if training.phases else "",
         record=_record(weights=weights) if rule else "",
         keep_record='numbers |= {"record": record, "waited": waited}' if rule else "",
         saved=_SAVED if saves else "",

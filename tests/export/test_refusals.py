@@ -70,6 +70,16 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
             "a Dropout has no units of its own",
         ),
         ([PLACED, FLAT, "training.optimizer=adafactor"], "adafactor"),
+        (
+            [
+                "distribution.strategy=multi_worker",
+                "model.name=",
+                "model.options={}",
+                "model.python=m.py:build",
+                "training.phases=[{ after = 1, learning_rate = 0.01, frozen = [] }]",
+            ],
+            "begins no later phase of a model of your own",
+        ),
         (["devices.carve=[{ device = 'GPU-5d0', slices_mib = [1024] }]"], "Which card GPU-5d0 is"),
     ],
 )

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.export import workers
+from gpu_studio.export.script_text import fill
 
 
 def read(folder: Path, *, resume: bool) -> bytes:
     """What the first worker goes on from."""
     given: list[bytes] = []
     names: dict[str, Any] = {}
-    exec(workers._HELPERS, names)
+    exec(fill(workers._HELPERS, begin="", phases=""), names)
 
     names["is_first"] = lambda _strategy: True
     names["of_first"] = lambda _strategy, content: given.append(content) or b""

@@ -26,6 +26,7 @@ COMMON = (
     "training.epochs=400",
     "training.batch_size=301",
     'training.metrics=["accuracy", "auc"]',
+    'training.phases=[{ after = 3, learning_rate = 0.002, frozen = ["dense"] }]',
 )
 EPOCHS = 6
 MORE = 20
