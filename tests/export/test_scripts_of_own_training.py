@@ -10,6 +10,7 @@ import ast
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -219,7 +220,7 @@ CASES |= {
     ),
 }
 PLACED = ("distribution.strategy=placed", "distribution.placed.recompute=true")
-CASES |= {
+PLACED_CASES: dict[str, tuple[str, ...]] = {
     "recomputed": (
         *SYNTHETIC,
         *PLACED,
@@ -345,7 +346,7 @@ def write_files(folder: Path) -> None:
 def plan_of(case: str, own: Path) -> Plan:
     settings = [
         each.replace("OWN", str(own)).replace("HERE", str(own.parent))
-        for each in (CASES | OF_FILES)[case]
+        for each in (CASES | OF_FILES | PLACED_CASES)[case]
     ]
     if case.startswith("fitted"):
         settings += [f'data.python="{own}:load"', f'model.python="{own}:build"']
@@ -360,12 +361,12 @@ def script_of(case: str, own: Path) -> str:
 
 
 @pytest.mark.slow
-def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cases", [CASES | OF_FILES, PLACED_CASES], ids=["of all", "placed"])
+def test_that_these_scripts_train_as_the_runs_do(cases: dict[str, Any], tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(OWN)
     allow_file(own, own.read_bytes())
     write_files(tmp_path)
-    cases = CASES | OF_FILES
     scripts = [tmp_path / f"script_{place}.py" for place in range(len(cases))]
     for path, case in zip(scripts, cases, strict=True):
         path.write_text(script_of(case, own))
@@ -392,7 +393,7 @@ def test_that_a_callback_of_ones_own_is_shown_no_split_layer() -> None:
 
 
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
-    for place, case in enumerate(CASES):
+    for place, case in enumerate(CASES | PLACED_CASES):
         (tmp_path / f"{place}.py").write_text(script_of(case, Path("/own/own.py")))
     for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
         ended = subprocess.run(
