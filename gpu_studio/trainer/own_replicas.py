@@ -134,8 +134,8 @@ def _replaced(owner: Any, name: str, around: Callable[[Any], Any]) -> Iterator[N
 def counting_alike(mask: Any, dtype: Any, share: Any, add_up: Any) -> Any:
     """Return a mask of a part, weighted so that what is left counts alike in all parts.
 
-    Means over the parts count by their `share` of the samples. `add_up` gives the sum of
-    a number over the parts.
+    Means over the parts count by their `share` of the samples. `add_up` gives the sum
+    of a number over the parts.
     """
     left = share * add_up(tf.reduce_sum(tf.cast(mask, tf.float32)))
     every = tf.cast(tf.size(mask), tf.float32)
