@@ -38,6 +38,7 @@ from gpu_studio.trainer.layer_state import (
     Changes,
     RandomStates,
     contribution,
+    few_turns_at_once,
     grown,
     joined,
     lists_in,
@@ -311,14 +312,14 @@ class Program:
             )
             scaled = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, [v.value for v in trainable])
+        few_turns_at_once()
         computed = moment_after(gradients) if self._replicas > 1 else ()
         # First, because an update changes the state that the layers left.
         self._write(context, *changes)
         self._apply_at(self._summed(context, gradients), trainable, step)
         if self._constraints:
             context.merge_call(self._constrain)
-        added = self.meters.added(*judged, weight, changes[1].number)
-        return loss, added, computed
+        return loss, self.meters.added(*judged, weight, changes[1].number), computed
 
     def _apply_at(self, gradients: list[Any], trainable: list[Any], step: Any) -> None:
         """Update the weights by their gradients, in step number `step` of the run."""

@@ -47,11 +47,10 @@ _NO_MEMORY = frozenset({"Const", _READING, "VarHandleOp", "NoOp", _ELEMENT, "Ten
 LOOPS = frozenset({"While", "StatelessWhile"})
 _ADDING = frozenset({"Add", "AddN", "AddV2"})
 DELAY_S = 5 * BEHIND_S
-"""A turn of a loop begins as soon as it has what it needs: while one thread stands still, the
-others compute gradients of weights that wait to be added up. Real turns, of small operations on all
-cores, take a fifth of what is reckoned."""
-_TYPICAL = 64
-"""The batch at which it is asked how long a turn takes."""
+"""A turn begins as soon as it has what it needs: while one thread stands still, the others compute
+gradients that wait to be added up. Real turns, of small operations on all cores, take a fifth of
+what is reckoned."""
+_TYPICAL = 64  # the batch at which it is asked how long a turn takes
 LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
 """A core of a machine of today, roughly: only which of two operations takes longer matters."""
 
@@ -334,9 +333,9 @@ def _waiting_of(loop: Any, batch: int) -> Size:
     """Return the bytes that wait in the iterations of a loop if one thread stands still.
 
     It may be nothing for a large batch. Gradients of weights wait to be added up, those of as many
-    iterations as the loop begins before the oldest has ended. What they were computed from is free,
-    and so is what each iteration has taken from the lists, which count as held until the loop has
-    ended.
+    iterations as the loop begins before the oldest has ended, and what they are computed from: one
+    need not be there yet. What was taken from lists, which count as held all along, is free. One
+    gradient more: once in so many turns one gets a block that is nearly twice as large (`Arena`).
     """
     body = Graph(_body(loop), batch)
     added = _added_up(body)
@@ -344,15 +343,20 @@ def _waiting_of(loop: Any, batch: int) -> Size:
     turns = min(_turns(loop), loop.get_attr("parallel_iterations"), ahead + 1) - 1
     if turns < 1 or not added:
         return NOTHING
-    waiting = sum(body.size(x).fixed for x in added)
-    return Size(waiting * turns, -_taken_in_a_turn(loop, batch) * turns, pieces=turns)
-
-
-def _taken_in_a_turn(loop: Any, batch: int) -> int:
-    """Return the bytes per sample that an iteration takes from the lists of the earlier loop."""
+    waiting = sum(body.size(x).fixed for x in added) * (turns + 1)
     lists = [x for x in loop.inputs if x.op.type in LOOPS and x.dtype.name == "variant"]
-    collected = [_collected(x, batch) for x in lists]
-    return sum(size.per_sample // size.pieces for size in collected)
+    taken = sum(size.per_sample // size.pieces for size in (_collected(x, batch) for x in lists))
+    return Size(waiting, (_computed_from(body, added) - taken) * turns, pieces=turns + 1)
+
+
+def _computed_from(body: Graph, tensors: Sequence[Any]) -> int:
+    """Return the bytes per sample of what an iteration makes tensors of no batch from."""
+    waiting, found = [root(x).op for x in tensors if not body.size(x).per_sample], dict[Any, int]()
+    while waiting:
+        for x in map(root, waiting.pop().inputs):
+            found[x.ref()] = body.size(x).per_sample
+            waiting += [] if found[x.ref()] else [x.op]
+    return sum(found.values())
 
 
 def added_up_bytes(operation: Any, batch: int) -> int:

@@ -33,6 +33,7 @@ from gpu_studio.trainer.layer_state import (
     BatchPart,
     Caught,
     contribution,
+    few_turns_at_once,
     joined,
     normalising,
     overflows_apart,
@@ -248,6 +249,7 @@ class PlacedProgram(Program):
                 self._train_part(part, step, number, sums, turns)
                 for number, part in enumerate(batch)
             ]
+            few_turns_at_once()
             # First, because an update changes the state that the layers left.
             self._keep(results)
             computed = [moment_after([each]) for each in sums.last]
