@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog, QProgressDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QProgressDialog, QWidget
 
 from gpu_studio.common.figures import plural
 from gpu_studio.contract import slug
@@ -244,7 +244,10 @@ class PlotFiles(QObject):
         if self._dialog is not None:
             return
         words = f"Writing {self._writing.name}…"
-        self._dialog = dialog = QProgressDialog(words, "Cancel", 0, 0, self._window)
+        self._dialog = dialog = QProgressDialog("", "Cancel", 0, 0, self._window)
+        for label in dialog.findChildren(QLabel):
+            label.setTextFormat(Qt.TextFormat.PlainText)  # a name may look like markup
+        dialog.setLabelText(words)
         dialog.setWindowModality(Qt.WindowModality.WindowModal)
         dialog.setAccessibleName(words)
         dialog.canceled.connect(self._jobs.cancel)

@@ -12,7 +12,7 @@ from made_recordings import append, cards, fast, identities
 from made_runs import Script, make_run, tell
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu, QProgressDialog, QPushButton
+from PySide6.QtWidgets import QFileDialog, QLabel, QMenu, QProgressDialog, QPushButton
 
 from gpu_studio.contract import events, lock, samples
 from gpu_studio.runs.reading.history import History
@@ -344,14 +344,15 @@ def test_that_what_takes_long_says_so_and_can_be_cancelled(
 ):
     monkeypatch.setattr(plot_files, "UNSEEN_MS", 0)
     monkeypatch.setattr(PlotTable, "chunks", lambda _table, _separator: iter(lambda: "row\n", None))
-    charts, path = show(run), tmp_path / "files" / "loss.csv"
+    charts, path = show(run), tmp_path / "files" / "<b>loss.csv"
     path.parent.mkdir()
     charts.files.save(charts.loss, "csv", path)
     qtbot.waitUntil(
         lambda: any(dialog.isVisible() for dialog in charts.findChildren(QProgressDialog))
     )
     (dialog,) = charts.findChildren(QProgressDialog)
-    assert dialog.labelText() == "Writing loss.csv…"
+    assert dialog.labelText() == "Writing <b>loss.csv…"
+    assert dialog.findChild(QLabel).textFormat() == Qt.TextFormat.PlainText
     with qtbot.waitSignal(dialog.destroyed):
         dialog.findChild(QPushButton).click()
     qtbot.waitUntil(lambda: not charts.files.busy)
