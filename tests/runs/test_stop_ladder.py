@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import socket
+import sys
 
 import pytest
 from patience import PATIENCE_S
@@ -55,13 +56,15 @@ def test_that_a_trainer_that_is_still_starting_is_stopped_and_not_its_launcher(r
 
     A stop at that time once went to whoever had launched it.
     """
-    launched = launch(PLAN, runs_dir, trainer=["sh", "-c", "sleep 600"])
+    # Not a shell: some unblock every signal as they begin, and would end of the one kept.
+    starting = [sys.executable, "-c", "import time; time.sleep(600)"]
+    launched = launch(PLAN, runs_dir, trainer=starting)
     holder = lock.holder(launched.directory.lock_file)
     assert holder is not None
     assert holder.pid == launched.process.pid
     ladder = StopLadder(launched.directory, patience=Patience(asked=0.0, terminated=60.0))
     assert ladder.advance() == "terminated"
-    assert launched.poll() is None  # a script before the trainer, which would have told its end
+    assert launched.poll() is None  # it keeps what it cannot tell of yet
     assert ladder.escalate() == "killed"
     assert launched.process.wait(PATIENCE_S) == -signal.SIGKILL
 
