@@ -16,7 +16,7 @@ synchronised.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -25,17 +25,18 @@ import keras
 import numpy as np
 import tensorflow as tf
 from keras.src.backend.common import global_state
+from keras.src.backend.tensorflow.rnn import rnn
 from keras.src.random import seed_generator
 from tensorflow.core.framework import attr_value_pb2
 
 from gpu_studio.contract import Log, Warned
 from gpu_studio.trainer.errors import UserCodeError
-from gpu_studio.trainer.user_code.telling import line_that_made
+from gpu_studio.trainer.user_code.telling import beginning, line_that_made
 
 # A layer may draw this often in one step before its random numbers run into the next step's.
 DRAWS_PER_STEP = 4096
-_KERAS_TURNS, _TURNS = 32, 2
-"""How many turns of a recurrent layer's loop run at once: as Keras has it, and here."""
+_TURNS = 2
+"""How many turns of a recurrent layer's loop run at once; Keras has 32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,13 +419,26 @@ def warned_of_lists(names: Sequence[str]) -> Warned:
 def few_turns_at_once() -> None:
     """Let the loops of recurrent layers in the current graph run few turns at once.
 
-    A turn needs the state of the one before, so that more cannot be faster. But on the way back all
-    that run at once hold gradients of the weights, and what these are computed from, when one
-    thread stands still: in some steps, up to a third more than in the others.
+    Most of a turn needs the state that the one before leaves, so that more gain little. But on the
+    way back all that run at once hold gradients of the weights, and what these are computed from,
+    when one thread stands still: in some steps, up to a third more than in the others.
     """
+    recurrent: set[Any] = set()
     for op in tf.compat.v1.get_default_graph().get_operations():
-        if op.type.endswith("While") and op.get_attr("parallel_iterations") == _KERAS_TURNS:
+        if op.type.endswith("While") and (_is_by_keras(op) or _goes_back_through(op, recurrent)):
+            recurrent.add(op)
             op._set_attr("parallel_iterations", attr_value_pb2.AttrValue(i=_TURNS))  # noqa: SLF001
+
+
+def _is_by_keras(loop: Any) -> bool:
+    """Whether the code that runs Keras' recurrent layers made the loop."""
+    file, _ = beginning(rnn)
+    return any(frame.filename == file for frame in loop.traceback)
+
+
+def _goes_back_through(loop: Any, forward: Collection[Any]) -> bool:
+    """Whether the loop takes what one of these has kept for it: no other takes their lists."""
+    return any(x.op in forward for x in loop.inputs if x.dtype == tf.variant)
 
 
 def taken_off(variables: list[Any]) -> list[tuple[Any, Any]]:

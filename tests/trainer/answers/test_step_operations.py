@@ -389,7 +389,8 @@ from gpu_studio.trainer import session
 def model(*_):
     class Doubling(keras.layers.Layer):
         def call(self, x):
-            return tf.map_fn(lambda row: 2 * row, x)
+            # As many turns at once as Keras' recurrent layers have.
+            return tf.map_fn(lambda row: 2 * row, x, parallel_iterations=32)
     layers = keras.layers
     rows = layers.Bidirectional(layers.LSTM(4, return_sequences=True))
     last = [layers.GRU(3), Doubling(), layers.Dense(10)]
@@ -408,15 +409,15 @@ for text in json.load(open(sys.argv[1])):
     step = made.program._train.get_concrete_function(
         made.training_stream(0, 0), tf.constant(0, tf.int64), tf.constant(1)
     )
-    found[plan.distribution.strategy] = turns_at_once(step.graph)
+    found[str(plan.distribution)] = turns_at_once(step.graph)
 print(json.dumps(found))
 """
 
 
 def test_that_recurrent_layers_run_two_turns_at_once_in_a_step_and_other_loops_as_written(tmp_path):
     """Keras has 32 at once: those of a thread that stands still fill a third of a step's memory."""
-    strategies = ("none", "mirrored", "placed")
-    plans = [small_plan(f"distribution.strategy={each}") for each in strategies]
+    plans = [small_plan(f"distribution.strategy={each}") for each in ("none", "mirrored", "placed")]
+    plans.append(small_plan("distribution.strategy=placed", "distribution.placed.recompute=true"))
     (tmp_path / "plans.json").write_text(json.dumps(list(map(dumps, plans))))
     done = subprocess.run(
         [*warm_python.command("-c"), LOOPS_OF_STEPS, "plans.json"],
@@ -428,9 +429,9 @@ def test_that_recurrent_layers_run_two_turns_at_once_in_a_step_and_other_loops_a
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    assert sorted(found) == sorted(strategies)
+    assert len(found) == len(plans)
     for loops in found.values():
         recurrent = [turns for name, turns in loops if "lstm" in name or "gru" in name]
         assert len(recurrent) >= 6  # three layers, there and back
         assert set(recurrent) == {2}
-        assert {turns for name, turns in loops if "doubling" in name} == {10}
+        assert {turns for name, turns in loops if "doubling" in name} == {32}
