@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -69,7 +69,7 @@ class SampleLoss:
     `name` is the plan's name for it, never "auto". One that is `given`, by the user or a compiled
     model, takes targets and outputs as they are; `guard` explains what goes wrong in it. A loss `of
     batches` gives no number for each sample: then each sample has that of its part of the batch.
-    One that `mixes` gives numbers that depend on the other samples of the batch.
+    `examples` are batches that one of the user's own takes, for `is_mixing`.
     """
 
     name: str
@@ -79,7 +79,7 @@ class SampleLoss:
     given: bool = False
     guard: Guard = unguarded
     of_batches: bool = False
-    mixes: bool = False
+    examples: Batches = field(default=(), repr=False, compare=False)
 
     @property
     def sums(self) -> bool:
@@ -128,12 +128,16 @@ class SampleLoss:
             )
         return tuple(given.shape)
 
-    def is_mixing(self, batches: Batches) -> bool:
-        """Whether two batches have other losses as one, as far as these show it.
+    def is_mixing(self) -> bool:
+        """Whether a sample's loss depends on the others of its batch, as far as can be shown.
 
-        Where they do not join, such as by their shapes, one of them is taken in two pieces.
+        Two batches then have other losses as one. Where they do not join, such as by their shapes,
+        one of them is taken in two pieces. To be asked only where a batch comes in parts: it calls
+        the loss four times or more.
         """
-        for pieces in (batches, in_two(*batches[0])) if len(batches) == 2 else ():
+        if self.of_batches or len(self.examples) != 2:
+            return False
+        for pieces in (self.examples, in_two(*self.examples[0])):
             try:
                 with keras.StatelessScope():
                     both = [tf.concat(each, axis=0) for each in zip(*pieces, strict=True)]
@@ -249,7 +253,7 @@ def given_loss(
     shapes = [found.shape_of(*each) for each in batches]
     rows = [len(keras.tree.flatten(targets)[0]) for targets, _outputs in batches]
     apart = all(shape[:1] == (count,) for shape, count in zip(shapes, rows, strict=True))
-    return replace(found, of_batches=not apart, mixes=apart and found.is_mixing(batches))
+    return replace(found, of_batches=not apart, examples=batches)
 
 
 def _loss_name(field: str, loss: Named, dataset: Dataset, form: OutputForm) -> str:

@@ -156,8 +156,13 @@ class Objective:
             for metric in head.metrics:
                 if isinstance(metric, GivenMetric):
                     yield from _of_parts(metric, parts, what)
-            if head.loss.of_batches or head.loss.mixes:
-                yield _of_batches(head.loss, parts, placed=placed)
+            if said := _no_sum_of_parts(head.loss):
+                if placed:
+                    raise _another_loss(said, parts)
+                yield (
+                    f"{said}. Each of the {parts} replicas computes it for its own part, and the "
+                    "run trains on their mean: that is another loss than on one device."
+                )
 
     def total(self, losses: Sequence[Any]) -> Any:
         """Return the weighted sum of the heads' losses; 0 if there are none."""
@@ -387,21 +392,20 @@ def _in_turn(metric: str, parts: int, what: str) -> PlanRefused:
     )
 
 
-def _of_batches(loss: SampleLoss, parts: int, *, placed: bool) -> str:
-    mixes = "of a sample depends on the others of its batch"
-    said = f"The loss {loss.name} {mixes if loss.mixes else 'is one of a whole batch'}"
-    if placed:
-        raise PlanRefused(
-            f"{said}, and {parts} micro-batches would each have one of their own: that is another "
-            "loss.",
-            [
-                "Set distribution.placed.micro_batches to 1.",
-                "Or choose a loss with a number a sample.",
-            ],
-        )
-    return (
-        f"{said}. Each of the {parts} replicas computes it for its own part, and the run trains on "
-        "their mean: that is another loss than on one device."
+def _no_sum_of_parts(loss: SampleLoss) -> str:
+    """Say why parts of a batch do not add up to its loss, to begin a sentence; "" if they do."""
+    if loss.of_batches:
+        return f"The loss {loss.name} is one of a whole batch"
+    if loss.is_mixing():
+        return f"The loss {loss.name} of a sample depends on the others of its batch"
+    return ""
+
+
+def _another_loss(said: str, parts: int) -> PlanRefused:
+    return PlanRefused(
+        f"{said}, and {parts} micro-batches would each have one of their own: that is another "
+        "loss.",
+        ["Set distribution.placed.micro_batches to 1.", "Or choose a loss with a number a sample."],
     )
 
 
