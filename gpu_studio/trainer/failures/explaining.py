@@ -183,7 +183,7 @@ def _in_the_model(error: BaseException, context: FailureContext) -> tuple[str, s
     layer = failing_layer(error, context.layers(error)) or (named and named.group(1))
     advice = advice_on(said)
     keeping = next((e.name for e in context.layers(error) if getattr(e, "stateful", False)), None)
-    if keeping and layer in (None, keeping) and "ncompatible shapes" in said:
+    if keeping and layer in (None, keeping) and _OTHER_BATCH.search(said):
         keeps = f"The layer {keeping} keeps a state of each sample of a batch (stateful=True)"
         return "layer", f"{keeps}, and met a batch of another size: {said}", _OF_ONE_SIZE
     library = told_as_such(str(error))
@@ -207,6 +207,8 @@ def _in_the_model(error: BaseException, context: FailureContext) -> tuple[str, s
     )
 
 
+_OTHER_BATCH = re.compile(r"ncompatible shapes: \[(\d+),([\d,]+)\] vs\. \[(?!\1,)\d+,\2\]")
+"""Two shapes that differ in their first axis only."""
 _OF_ONE_SIZE = (
     "Let the data drop a last batch that is smaller: .batch(…, drop_remainder=True).",
     "Or set training.steps_per_epoch to the number of whole batches.",

@@ -314,6 +314,8 @@ def test_that_a_batch_of_another_size_than_a_kept_state_is_told_as_such(where: s
     failed = explain(ValueError(f"{where}Incompatible shapes: [2,20] vs. [12,20]"), context)
     assert failed.message.startswith("The layer memory keeps a state of each sample of a batch")
     assert "drop_remainder" in failed.suggestions[0]
+    failed = explain(ValueError(f"{where}Incompatible shapes: [12,20] vs. [12,5]"), context)
+    assert "keeps a state" not in failed.message
 
 
 @pytest.mark.parametrize(
