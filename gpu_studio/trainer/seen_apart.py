@@ -262,7 +262,7 @@ def _put_back(each: Any, old: Any) -> None:
 
 
 def _mixes(model: Any, layer: Any, calls: dict[int, Call]) -> tuple[bool, bool]:
-    """Whether samples in two pieces make another result than in one, and another loss.
+    """Whether samples in several pieces make another result than in one, and another loss.
 
     Neither is known of a layer that takes no such pieces.
     """
