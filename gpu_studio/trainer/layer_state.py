@@ -421,24 +421,20 @@ def few_turns_at_once() -> None:
 
     Most of a turn needs the state that the one before leaves, so that more gain little. But on the
     way back all that run at once hold gradients of the weights, and what these are computed from,
-    when one thread stands still: in some steps, up to a third more than in the others.
+    when one thread stands still: in some steps, up to a third more than in the others. A loop's
+    gradients alone take the lists that it keeps.
     """
     recurrent: set[Any] = set()
     for op in tf.compat.v1.get_default_graph().get_operations():
-        if op.type.endswith("While") and (_is_by_keras(op) or _goes_back_through(op, recurrent)):
+        if op.type.endswith("While") and _is_recurrent(op, recurrent):
             recurrent.add(op)
             op._set_attr("parallel_iterations", attr_value_pb2.AttrValue(i=_TURNS))  # noqa: SLF001
 
 
-def _is_by_keras(loop: Any) -> bool:
-    """Whether the code that runs Keras' recurrent layers made the loop."""
-    file, _ = beginning(rnn)
-    return any(frame.filename == file for frame in loop.traceback)
-
-
-def _goes_back_through(loop: Any, forward: Collection[Any]) -> bool:
-    """Whether the loop takes what one of these has kept for it: no other takes their lists."""
-    return any(x.op in forward for x in loop.inputs if x.dtype == tf.variant)
+def _is_recurrent(loop: Any, known: Collection[Any]) -> bool:
+    """Whether Keras' code for recurrent layers made a loop, or it takes a list of the `known`."""
+    made = any(frame.filename == beginning(rnn)[0] for frame in loop.traceback)
+    return made or any(x.op in known for x in loop.inputs if x.dtype == tf.variant)
 
 
 def taken_off(variables: list[Any]) -> list[tuple[Any, Any]]:

@@ -207,20 +207,17 @@ def _default_steps(
     team: Team,
 ) -> Program:
     """The program of a model that learns by its outputs."""
-    seed, compiled = plan.training.seed, compiles(plan, model, tell)
+    seed, phases, compiled = plan.training.seed, plan.training.phases, compiles(plan, model, tell)
     with tf.device(spread.made_on), spread.strategy.scope():
         # Asked of the whole model: once its layers are split, only the program can run it.
         learners = keras_objects.learners_of(plan.training, dataset, model)
-        for said in warnings_of(plan, dataset, learners):
+        mixing = () if spread.placement is None else mixing_apart(model, dataset, cut, placed=True)
+        for said in (*warnings_of(plan, dataset, learners), *mixing):
             tell(said)
-        if spread.placement is not None:
-            for said in mixing_apart(model, dataset, cut, placed=True):
-                tell(said)
-        for place, phase in enumerate(plan.training.phases):  # not only once it begins
+        for place, phase in enumerate(phases):  # not only once it begins
             refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
         inner = _inner_metrics(dataset, model, spread, cut, tell)
         placed = _placed(spread, logical, model)
-        phases = plan.training.phases
         total = steps * (phases[0].after if phases else plan.training.epochs)
         optimizer = keras_objects.make_optimizer(plan.training, steps, total, model)
         # Built here and not by the first step, so that slots are on their variables' devices.

@@ -67,9 +67,8 @@ class SampleLoss:
     """A Keras loss that accepts the data's targets and the model's outputs as they are.
 
     `name` is the plan's name for it, never "auto". One that is `given`, by the user or a compiled
-    model, takes targets and outputs as they are; `guard` explains what goes wrong in it. A loss `of
-    batches` gives no number for each sample: then each sample has that of its part of the batch.
-    `examples` are batches that one of the user's own takes, for `is_mixing`.
+    model, takes targets and outputs as they are, such as `examples`; `guard` explains what goes
+    wrong in it. A loss `of batches` gives none for a sample, which has that of its part of a batch.
     """
 
     name: str
@@ -129,23 +128,20 @@ class SampleLoss:
         return tuple(given.shape)
 
     def is_mixing(self) -> bool:
-        """Whether a sample's loss depends on the others of its batch, as far as can be shown.
+        """Whether a sample's loss depends on the others of its batch, as far as `examples` show it.
 
-        Two batches then have other losses as one. Where they do not join, such as by their shapes,
-        one of them is taken in two pieces. To be asked only where a batch comes in parts: it calls
-        the loss four times or more.
+        Two batches then have other losses as one, or one of them in two pieces, where they do not
+        join. Ask where batches come in parts only: it calls the loss, which may count its calls.
         """
-        if self.of_batches or len(self.examples) != 2:
-            return False
-        for pieces in (self.examples, in_two(*self.examples[0])):
+        shown = self.examples
+        for pieces in (shown, in_two(*shown[0])) if len(shown) == 2 else ():
             try:
                 with keras.StatelessScope():
                     both = [tf.concat(each, axis=0) for each in zip(*pieces, strict=True)]
                     whole, again = (np.asarray(self._called(*both)) for _ in range(2))
                     parts = [np.asarray(self._called(*each)) for each in pieces]
-                steady = np.allclose(whole, again, equal_nan=True)  # it may draw
-                joined = np.concatenate(parts)
-                return steady and not np.allclose(joined, whole, 1e-3, 1e-5, equal_nan=True)
+                joined, draws = np.concatenate(parts), not np.allclose(whole, again, equal_nan=True)
+                return not draws and not np.allclose(joined, whole, 1e-3, 1e-5, equal_nan=True)
             except Exception:  # noqa: BLE001, S112 - a user's own code can raise anything
                 continue
         return False

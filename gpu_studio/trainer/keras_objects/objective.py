@@ -130,10 +130,7 @@ class Objective:
         return found
 
     def weighted(self, targets: Any, sample_weight: Any) -> Any:
-        """Return the weights of samples to train on: those of the data, or of their classes.
-
-        Where the last axis names the class of each step or pixel, each has a weight.
-        """
+        """Return the weights of samples, steps or pixels: the data's, or those of their classes."""
         if not self.class_weight:
             return sample_weight
         (ids,) = keras.tree.flatten(targets)
@@ -396,9 +393,8 @@ def _no_sum_of_parts(loss: SampleLoss) -> str:
     """Say why parts of a batch do not add up to its loss, to begin a sentence; "" if they do."""
     if loss.of_batches:
         return f"The loss {loss.name} is one of a whole batch"
-    if loss.is_mixing():
-        return f"The loss {loss.name} of a sample depends on the others of its batch"
-    return ""
+    mixes = f"The loss {loss.name} of a sample depends on the others of its batch"
+    return mixes if loss.is_mixing() else ""
 
 
 def _another_loss(said: str, parts: int) -> PlanRefused:
