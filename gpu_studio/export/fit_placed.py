@@ -265,7 +265,7 @@ def _parts(facts: ScriptFacts) -> str:
 
 
 def _refuse(fitted: FittedPlan) -> None:
-    """Raises ExportError for what no run places, and what a script shows no callback."""
+    """Raises ExportError for what no run places, and for callbacks that would read split layers."""
     built, facts = fitted.built, fitted.facts
     if built.own_steps:
         raise ExportError(

@@ -87,7 +87,7 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
 
 
 def _phases(plan: Plan) -> Iterator[str]:
-    if plan.training.phases and strategy_of(plan).replicates and plan.model.name is None:
+    if plan.training.phases and strategy_of(plan).clusters and plan.model.name is None:
         yield (
             "A script of several workers begins no later phase of a model of your own, whose "
             "weights may have constraints. Leave training.phases out, or train by a run."

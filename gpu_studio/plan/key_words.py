@@ -183,7 +183,7 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "When the outputs are measured differently.",
     ),
     "training.class_weight": (
-        "how much each sample of a class counts in the loss, by the class's number",
+        "how much each sample, step or pixel of a class counts in the loss, by the class's number",
         "Model.fit(class_weight=…)",
         "When some classes have far fewer samples than others.",
     ),

@@ -181,11 +181,12 @@ class Training:
     `options` are the optimizer's, as Keras names them (`momentum`, `global_clipnorm`, …).
     Optimizer, schedule, loss and metrics have Keras' names, or are a `file.py:function` of the
     user's own. "compiled" is what the user's model was compiled with; "auto" is the same where
-    there is such, else Adam, and what the data suggest. `class_weight` is how much a sample counts
-    in the loss, by its class's number. `outputs` says what each output learns by, by Keras' names,
-    where a model has several. `steps_per_epoch` and `validation_steps` are global batches; 0 means
-    all of the data. `phases` are those after the first, which is as all else says. `tf32` lets
-    cards since 8.0 round factors of float32 products to 10 bits; `jit_compile` is XLA's.
+    there is such, else Adam, and what the data suggest. `class_weight` is how much a sample, step
+    or pixel counts in the loss, by its class's number. `outputs` says what each output learns by,
+    by Keras' names, where a model has several. `steps_per_epoch` and `validation_steps` are global
+    batches; 0 means all of the data. `phases` are those after the first, which is as all else says.
+    `tf32` lets cards since 8.0 round factors of float32 products to 10 bits; `jit_compile` is
+    XLA's.
     """
 
     epochs: int = 1

@@ -382,7 +382,7 @@ def test_that_these_scripts_train_as_the_runs_do(cases: dict[str, Any], tmp_path
             assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE), case
 
 
-def test_that_a_callback_of_ones_own_is_shown_no_split_layer() -> None:
+def test_that_a_split_layer_is_refused_beside_a_callback_that_could_read_its_weights() -> None:
     own = Path("/own/own.py")
     own_callback = replace(
         plan_of("fitted, split", own).training, callbacks=(Callback(f"{own}:make"),)
