@@ -353,7 +353,7 @@ def _computed_from(body: Graph, tensors: Sequence[Any]) -> int:
     """Return the bytes per sample of what an iteration makes tensors of no batch from."""
     waiting, found = [root(x).op for x in tensors if not body.size(x).per_sample], dict[Any, int]()
     while waiting:
-        for x in map(root, waiting.pop().inputs):
+        for x in filter(lambda x: x.ref() not in found, map(root, waiting.pop().inputs)):
             found[x.ref()] = body.size(x).per_sample
             waiting += [] if found[x.ref()] else [x.op]
     return sum(found.values())
