@@ -11,7 +11,6 @@ import re
 import select
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -137,10 +136,12 @@ def answer_of(
     A site may have put anything in the place of Slurm's commands. One that takes longer, or writes
     more, is ended with all that it has started. Raises SlurmError.
     """
-    with tempfile.TemporaryFile() as given:
+    # In memory: there may be no room on a disk.
+    with os.fdopen(os.memfd_create("input"), "w+b") as given:
         given.write((text or "").encode("utf-8", "replace"))
         given.seek(0)
         process = _started(command, given, folder)
+        heard: list[bytearray] = []
         try:
             heard = _heard(process, time.monotonic() + seconds, most)
         except TimeoutError as error:
@@ -149,7 +150,10 @@ def answer_of(
             found = f"{command[0]} writes without an end: more than {size(most)}"
             raise SlurmSilentError(found) from error
         finally:
-            _end(process)
+            if not heard:
+                _end(process)
+            for stream in filter(None, (process.stdout, process.stderr)):
+                stream.close()
     out, err = (bytes(each).decode("utf-8", "replace") for each in heard)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
@@ -199,16 +203,15 @@ def _heard(process: subprocess.Popen[bytes], end: float, most: int) -> list[byte
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Make sure that a process is gone: asked first, then killed, with what it has started."""
-    for number, seconds in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
-        if process.poll() is not None:
-            break
-        os.killpg(process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
+    """End a process and what it has started, asked first, then killed; it may be gone itself."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        end = time.monotonic() + _GRACE_S
+        with suppress(ProcessLookupError, PermissionError):  # all are gone, or another user's
+            os.killpg(process.pid, number)
+            while time.monotonic() < end:
+                time.sleep(_LOOK_EVERY_S)
+                process.poll()
+                os.killpg(process.pid, 0)
 
 
 def words_of(text: str) -> str:
