@@ -113,6 +113,14 @@ def test_that_a_proxy_that_spares_the_workers_is_none() -> None:
     assert all(each.state == "good" for each in judged(view(0), view(1, proxies=spared)))
 
 
+def test_that_a_command_to_type_is_whole_however_many_machines_it_names() -> None:
+    proxied = {"proxies": {"http_proxy": "http://proxy:3128"}}
+    many = [view(index, address=f"10.0.{index}.200", **proxied) for index in range(250)]
+    told = next(each for each in judged(*many) if each.check == "proxy")
+    assert told.mend[0].count(",") == 249
+    assert len(told.mend[0]) > LONGEST_LINE
+
+
 def test_that_workers_of_one_machine_need_no_exception_from_its_proxy() -> None:
     here = {"address": "127.0.0.1", "proxies": {"http_proxy": "http://proxy:3128"}}
     assert all(each.state == "good" for each in judged(view(0, **here), view(1, **here)))

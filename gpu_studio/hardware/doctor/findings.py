@@ -18,9 +18,9 @@ MARKS: Final[dict[State, str]] = {"good": "✔", "warning": "!", "bad": "✘"}
 class Finding:
     """The result of one check. `check` is its stable name for programs.
 
-    `found` says in a sentence what was found. `mend` are lines to type, or to do by hand, each
-    literal; both are cut where they have no end. `device` is the UUID or PCI address of the card
-    concerned, `number` its number in the driver; empty and None if it is about the whole machine.
+    `found` says in a sentence what was found, cut where that has no end. `mend` are lines to type,
+    or to do by hand, each literal. `device` is the UUID or PCI address of the card concerned,
+    `number` its number in the driver; empty and None if it is about the whole machine.
     """
 
     check: str
@@ -32,9 +32,8 @@ class Finding:
     number: int | None = None
 
     def __post_init__(self) -> None:
-        mend = tuple(cut(each, LONGEST_LINE) for each in self.mend)
+        # Not `mend`: a command that is cut does something else.
         object.__setattr__(self, "found", cut(self.found, LONGEST_LINE))
-        object.__setattr__(self, "mend", mend)
 
     @property
     def mark(self) -> str:
