@@ -84,11 +84,16 @@ def launch(
         launched = Launched(directory, _start(command, directory, held, folder, environment or {}))
     except BaseException as error:
         shutil.rmtree(directory.path, ignore_errors=True)
-        if isinstance(error, OSError) and error.filename is None:  # as of a full disk
-            error.filename = str(runs)
+        _name_folder(error, runs)
         raise
     _give_number(runs)
     return launched
+
+
+def _name_folder(error: BaseException, runs: Path) -> None:
+    """Add the folder to what the system says without a file, as of a full disk."""
+    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+        error.filename = str(runs)
 
 
 def _reserved(directory: RunDirectory, runs: Path) -> lock.Lock:

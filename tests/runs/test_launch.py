@@ -109,6 +109,14 @@ def test_that_a_full_disk_is_refused_by_the_folder_of_runs_with_nothing_left(sma
     assert list(runs.iterdir()) == []
 
 
+def test_that_a_refusal_in_words_stays_as_it_is(runs_dir):
+    def fill(_run):
+        raise OSError("the note has no room: is the disk full?")
+
+    with pytest.raises(OSError, match=r"^the note has no room: is the disk full\?$"):
+        launch(PLAN, runs_dir, trainer=fake_trainer(), fill=fill)
+
+
 def test_that_a_folder_without_locks_is_refused_by_its_name_with_nothing_left(
     runs_dir, monkeypatch
 ):
