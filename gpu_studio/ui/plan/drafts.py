@@ -90,8 +90,8 @@ class Drafts:
     def get(self, key: str) -> Draft | None:
         """A draft with this id, or this and a number, that is no other window's; None without."""
         names = (self.name_of(key), *islice(_names(key), _MOST_ALIKE))
-        found = (_read(self._file(name)) for name in names)
-        return next((draft for draft in found if draft and not self._is_others(draft.id)), None)
+        found = (self._free(self._file(name)) for name in names)
+        return next(filter(None, found), None)
 
     def all(self) -> list[Draft]:
         """Return every draft that is no other window's, the newest first."""
@@ -122,6 +122,9 @@ class Drafts:
     def _claim(self, key: str, name: str) -> bool:
         try:
             held = lock.reserve(self._lock_file(name), _LOCK_S)
+            while held.deleted:  # between opening and locking, by the window that let it go
+                held.hand_over()
+                held = lock.reserve(self._lock_file(name), _LOCK_S)
         except LockHeldError:
             return False
         except OSError:  # nothing can be locked there
@@ -137,17 +140,17 @@ class Drafts:
                 self._lock_file(name).unlink(missing_ok=True)
             held.release()
 
-    def _is_others(self, name: str) -> bool:
-        return name not in (mine for mine, _ in self._mine.values()) and lock.held(
-            self._lock_file(name)
-        )
+    def _free(self, file: Path) -> Draft | None:
+        """The draft in a file, unless it is another window's, or its id is of another file."""
+        draft = _read(file)
+        if draft is None or self._file(draft.id) != file:
+            return None
+        is_mine = draft.id in (mine for mine, _ in self._mine.values())
+        return draft if is_mine or not lock.held(self._lock_file(draft.id)) else None
 
     def _found(self) -> Iterator[Draft]:
         with suppress(OSError):
-            for file in self._folder.glob(f"*{SUFFIX}"):
-                draft = _read(file)
-                if draft and self._file(draft.id) == file and not self._is_others(draft.id):
-                    yield draft
+            yield from filter(None, map(self._free, self._folder.glob(f"*{SUFFIX}")))
 
     def _file(self, key: str) -> Path:
         return self._folder / f"{key}{SUFFIX}"

@@ -31,7 +31,7 @@ class DraftKeeper(QObject):
         super().__init__(parent)
         self._document = document
         self._settings = settings
-        self.kept = self._drafts = Drafts(settings.folder / "drafts")
+        self.kept = Drafts(settings.folder / "drafts")
         self._untitled = new_id()
         self._open: Path | None = None
         self._rests = False
@@ -45,12 +45,12 @@ class DraftKeeper(QObject):
     @property
     def others(self) -> list[Draft]:
         """The drafts of plans that are not open, the last one first."""
-        open_one = self._drafts.name_of(self._key)
-        return [draft for draft in self._drafts.all() if draft.id != open_one]
+        open_one = self.kept.name_of(self._key)
+        return [draft for draft in self.kept.all() if draft.id != open_one]
 
     def of(self, path: Path | None) -> Draft | None:
         """The draft of the plan in a file; without one, of the last plan that had no file."""
-        return self._drafts.get(id_of(path) if path else self._settings.get(LAST_DRAFT) or "none")
+        return self.kept.get(id_of(path) if path else self._settings.get(LAST_DRAFT) or "none")
 
     @contextmanager
     def going_on_with(self, draft: Draft) -> Iterator[None]:
@@ -61,7 +61,7 @@ class DraftKeeper(QObject):
         self._rests = True
         if not draft.path:
             self._untitled = draft.id
-        self._drafts.take_up(id_of(Path(draft.path)) if draft.path else draft.id, draft)
+        self.kept.take_up(id_of(Path(draft.path)) if draft.path else draft.id, draft)
         try:
             yield
         finally:
@@ -77,13 +77,13 @@ class DraftKeeper(QObject):
         key = self._key
         yield
         if key != self._key or not self._document.dirty:
-            self._drafts.remove(key)
+            self.kept.remove(key)
         self.write()
 
     def discard(self) -> None:
         """Forget the draft of the open plan."""
         self._timer.stop()
-        self._drafts.remove(self._key)
+        self.kept.remove(self._key)
 
     def write(self) -> None:
         """Write the open plan's draft down now, if there are changes."""
@@ -93,7 +93,7 @@ class DraftKeeper(QObject):
             return
         half, texts = document.half_typed, (document.plan.name, document.text, document.base_text)
         try:
-            self._drafts.write(made(self._key, document.path, *texts, half))
+            self.kept.write(made(self._key, document.path, *texts, half))
         except (OSError, UnicodeError) as error:
             self._tell(error)
         else:
@@ -102,7 +102,7 @@ class DraftKeeper(QObject):
     def close(self) -> None:
         """Write the open plan's draft down, and leave it to the next window."""
         self.write()
-        self._drafts.close()
+        self.kept.close()
 
     def _tell(self, error: Exception) -> None:
         if not self._has_failed:
@@ -120,9 +120,13 @@ class DraftKeeper(QObject):
     def _follow(self) -> None:
         if self._rests:
             return
-        if self._document.path != self._open and self._timer.isActive():
+        path = self._document.path
+        if path != self._open:
             # what it would have written is of a plan that was left, after it was asked about
             self._timer.stop()
+            if path is not None and (left := self.of(path)) is not None:
+                # changes of the file that was saved over: they go with it
+                self.kept.take_up(id_of(path), left)
         self._remember_which()
         if self._document.dirty:
             if not self._timer.isActive():

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from patience import PATIENCE_S
 from PySide6.QtGui import QAction, QTextCursor
 from PySide6.QtWidgets import QMenu
 
+from gpu_studio.contract import lock
 from gpu_studio.plan import Plan, dumps, load, save
 from gpu_studio.plan.edits.training import set_training
 from gpu_studio.ui.kit.dialogs import Question
@@ -184,6 +186,45 @@ def test_that_two_windows_of_a_plan_have_a_draft_each_and_none_is_lost_with_the_
     assert third.get(key) == left
     third.close()
     assert {file.suffix for file in tmp_path.iterdir()} == {".json"}
+
+
+def test_that_a_lock_that_goes_while_it_is_taken_is_taken_again(
+    tmp_path: Path, monkeypatch
+) -> None:
+    path = Path("/a.plan.toml")
+    reserve, goes = lock.reserve, iter([True])
+
+    def reserved(file: Path, seconds: float) -> lock.Lock:
+        held = reserve(file, seconds)
+        if next(goes, False):
+            file.unlink()
+        return held
+
+    monkeypatch.setattr(lock, "reserve", reserved)
+    first, second, key = Drafts(tmp_path), Drafts(tmp_path), id_of(path)
+    first.write(made(key, path, "first", "text", "base"))
+    assert second.get(key) is None
+
+
+def test_that_a_draft_whose_id_is_of_another_file_is_none(tmp_path: Path) -> None:
+    path = Path("/a.plan.toml")
+    for other in ("../elsewhere", "a\0b"):
+        draft = made(other, path, "a", "text", "base")
+        (tmp_path / f"{id_of(path)}.draft.json").write_bytes(msgspec.json.encode(draft))
+        assert Drafts(tmp_path).get(id_of(path)) is None
+
+
+def test_that_a_plan_saved_over_another_leaves_no_draft_of_it(
+    open_window, tmp_path: Path, settings, qtbot
+) -> None:
+    path = plan_at(tmp_path / "other.plan.toml")
+    before = Drafts(settings.folder / "drafts")
+    before.write(made(id_of(path), path, "other", dumps(Plan(name="older")), dumps(Plan())))
+    before.close()
+    window = open_window()
+    qtbot.waitUntil(lambda: window.document.plan is not None)
+    assert window.plan_files.save_to(path)
+    assert drafts_of(window) == []
 
 
 def test_that_a_second_window_of_a_plan_leaves_the_draft_of_the_first_alone(
