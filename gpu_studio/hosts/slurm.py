@@ -134,7 +134,7 @@ def answer_of(
     """What a command writes, `most` bytes on each stream, and its exit code; `text` is its input.
 
     A site may have put anything in the place of Slurm's commands. One that takes longer, or writes
-    more, is ended with all that it has started. Raises SlurmError.
+    more, is ended with all of its process group. Raises SlurmError.
     """
     # In memory: there may be no room on a disk.
     with os.fdopen(os.memfd_create("input"), "w+b") as given:
@@ -183,18 +183,21 @@ def _heard(process: subprocess.Popen[bytes], end: float, most: int) -> list[byte
     """
     streams = [each for each in (process.stdout, process.stderr) if each is not None]
     heard = {each.fileno(): bytearray() for each in streams}
-    open_ = set(heard)
+    open_, poll = set(heard), select.poll()  # unlike select(), for descriptors above 1,023 as well
+    for each in open_:
+        poll.register(each, select.POLLIN)
     while open_ or process.poll() is None:
         left = end - time.monotonic()
         if left <= 0:
             raise TimeoutError
         over = process.poll() is not None
-        ready = select.select(open_, (), (), min(left, _LOOK_EVERY_S))[0]
-        for each in ready:
+        ready = poll.poll(min(left, _LOOK_EVERY_S) * 1000)
+        for each, _ in ready:
             part = os.read(each, _PART_BYTES)
             heard[each] += part
             if not part:
                 open_.discard(each)
+                poll.unregister(each)
             if len(heard[each]) > most:
                 raise OverflowError
         if over and not ready:
@@ -203,7 +206,7 @@ def _heard(process: subprocess.Popen[bytes], end: float, most: int) -> list[byte
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and what it has started, asked first, then killed; it may be gone itself."""
+    """End a process group, asked first, then killed; its leader, `process`, may be gone."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         end = time.monotonic() + _GRACE_S
         with suppress(ProcessLookupError, PermissionError):  # all are gone, or another user's

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -202,6 +203,19 @@ def test_that_a_command_that_writes_without_an_end_is_ended(
     site("squeue", lines)
     with pytest.raises(SlurmSilentError, match="writes without an end"):
         answer_of(["squeue"], seconds=PATIENCE_S)
+
+
+def test_that_a_command_is_heard_in_a_process_with_many_open_files(
+    site: Callable[[str, str], None],
+) -> None:
+    site("squeue", "echo 4711")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2048), before[1]))
+    with ExitStack() as held:
+        held.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        while held.enter_context(Path(os.devnull).open()).fileno() < 1024:
+            pass
+        assert run(["squeue"]) == "4711"
 
 
 def test_that_an_answer_counts_whose_command_left_something_running(
