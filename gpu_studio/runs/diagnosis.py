@@ -259,7 +259,12 @@ def _trace(pattern: str, message: str, *suggestions: str) -> _Trace:
 
 # The most specific first. TensorFlow's failed checks end in abort(), so they come before it.
 _TRACES = (
-    _trace(rf"^.*(?:{NO_THREADS}).*$", NO_MORE_THREADS, *MORE_THREADS),
+    # Only what ends a process: OpenBLAS says so too, and goes on with fewer threads.
+    _trace(
+        rf"^(?:RuntimeError: |LLVM ERROR: |F\d{{4}} |\S+ \S+: F ).*(?:{NO_THREADS})",
+        NO_MORE_THREADS,
+        *MORE_THREADS,
+    ),
     _trace(
         r"^(?:F\d{4} |\S+ \S+: F )[^\n]*?\] ?(?P<what>.+?) *$",
         "TensorFlow gave up on a failed check: {what}",
