@@ -76,8 +76,14 @@ class DraftKeeper(QObject):
         """
         key = self._key
         yield
-        if key != self._key or not self._document.dirty:
+        path = self._document.path
+        if key != self._key:
             self.kept.remove(key)
+            if path is not None and (left := self.of(path)) is not None:
+                # changes of the file that was saved over: they go with it
+                self.kept.take_up(self._key, left)
+        if not self._document.dirty:
+            self.kept.remove(self._key)
         self.write()
 
     def discard(self) -> None:
@@ -120,13 +126,9 @@ class DraftKeeper(QObject):
     def _follow(self) -> None:
         if self._rests:
             return
-        path = self._document.path
-        if path != self._open:
+        if self._document.path != self._open and self._timer.isActive():
             # what it would have written is of a plan that was left, after it was asked about
             self._timer.stop()
-            if path is not None and (left := self.of(path)) is not None:
-                # changes of the file that was saved over: they go with it
-                self.kept.take_up(id_of(path), left)
         self._remember_which()
         if self._document.dirty:
             if not self._timer.isActive():

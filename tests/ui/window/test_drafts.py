@@ -227,6 +227,21 @@ def test_that_a_plan_saved_over_another_leaves_no_draft_of_it(
     assert drafts_of(window) == []
 
 
+def test_that_what_another_window_left_is_not_forgotten_as_undo_goes_by_its_plan(
+    open_window, tmp_path: Path, settings, qtbot
+) -> None:
+    path = plan_at(tmp_path / "one.plan.toml")
+    other = Drafts(settings.folder / "drafts")
+    other.write(made(id_of(path), path, "one", dumps(Plan(name="other")), dumps(Plan())))
+    window = open_window(path)
+    qtbot.waitUntil(lambda: window.inventory.machine is not None)
+    window.plan_files.new_starter()
+    other.close()
+    window.document.undo_stack.undo()
+    assert window.document.path == path
+    assert [draft.text for draft in drafts_of(window)] == [dumps(Plan(name="other"))]
+
+
 def test_that_a_second_window_of_a_plan_leaves_the_draft_of_the_first_alone(
     open_window, tmp_path: Path, qtbot
 ) -> None:
