@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import warm_python
 from patience import PATIENCE_S
 from training_runs import PLAIN_STEPS, Finished, Running, running, small_plan
 
+from gpu_studio.common.processes import signals_await_handlers
 from gpu_studio.contract import events
 from gpu_studio.runs.diagnosis import explain
 
@@ -171,3 +174,35 @@ def test_that_a_trainer_ends_whose_folder_was_deleted_but_for_what_it_wrote_mean
         assert written.is_dir()
         assert run.launched.process.wait(PATIENCE_S) == 1
     assert "no longer there" in explain(run.directory, 1).message
+
+
+IMPORTED = """
+import sys
+from pathlib import Path
+from gpu_studio.contract import RunDirectory
+from gpu_studio.trainer.control import Control
+print("imported", flush=True)
+sys.stdin.readline()
+control = Control(RunDirectory(Path(sys.argv[1])), stop_now=lambda: None)
+control.start()
+print(control.stopping)
+control.close()
+"""
+
+
+def test_that_a_stop_that_came_while_python_imported_is_heard_once_it_listens(
+    tmp_path: Path,
+) -> None:
+    """What stands for a trainer elsewhere takes its signals by itself."""
+    with signals_await_handlers():
+        command = [sys.executable, "-c", IMPORTED, str(tmp_path)]
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "imported\n"
+        for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            process.send_signal(each)
+        assert process.communicate("\n", PATIENCE_S) == ("True\n", None)
+    assert process.returncode == 0
