@@ -151,6 +151,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str]
 NEVER = "sleep 600 & echo $! > child; echo $$ > parent; wait"
 DEAF = "trap '' TERM"
 PARENT_HEARS = f"({DEAF}; {NEVER}) & trap 'exit 1' TERM; wait"
+TELLS = "echo $! > child; echo $! > parent"
+NOISY = f"trap '' PIPE; while :; do echo more; sleep 0.01; done & {TELLS}"
 
 
 def runs(pid: int) -> bool:
@@ -162,7 +164,6 @@ def runs(pid: int) -> bool:
 @pytest.fixture
 def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets time pass at once when the command has told which processes it is."""
-
     told, looks = tmp_path / "parent", count()
 
     def now() -> float:
@@ -176,13 +177,7 @@ def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize(
     "lines",
-    [
-        NEVER,
-        f"{DEAF}; {NEVER}",
-        PARENT_HEARS,
-        f"exec >&- 2>&-; {NEVER}",
-        "while :; do echo more; sleep 0.01; done & echo $! > child; echo $! > parent",
-    ],
+    [NEVER, f"{DEAF}; {NEVER}", PARENT_HEARS, f"exec >&- 2>&-; {NEVER}", NOISY],
 )
 def test_that_a_command_that_never_ends_is_ended_with_all_that_it_has_started(
     site: Callable[[str, str], None], tmp_path: Path, lines: str
