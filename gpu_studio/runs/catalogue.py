@@ -139,7 +139,8 @@ def is_run(run: RunDirectory) -> bool:
 def delete(run: RunDirectory) -> Path:
     """Move `run` to the trash of its directory, from which `restore` recovers it.
 
-    Return its new path. Raises LiveRunError if it is still training, OSError if it cannot be moved.
+    Return its new path. Raises LiveRunError if it is still training, UnknownRunError if another
+    program has moved it meanwhile, OSError if it cannot be moved.
     """
     if is_live(run):
         raise LiveRunError(
@@ -147,8 +148,19 @@ def delete(run: RunDirectory) -> Path:
         )
     trash = _own_trash(run.path.parent)
     make_private_directory(trash)
-    os.utime(run.path)  # `purge` goes by the time of deletion
-    return run.path.rename(trash / run.id)
+    try:
+        os.utime(run.path)  # `purge` goes by the time of deletion
+        return run.path.rename(trash / run.id)
+    except FileNotFoundError as error:
+        back = _way_back(run.path.parent, run.id)
+        raise UnknownRunError(f"{run.id} was deleted or moved meanwhile.{back}") from error
+
+
+def _way_back(runs: Path, name: str) -> str:
+    """What takes the run out of the trash, as a further sentence; empty if it is not there."""
+    if not (runs / TRASH / name).is_dir():
+        return ""
+    return f" Take it back with: gpu-studio runs restore {name}"
 
 
 def restore(runs: Path, name: str) -> RunDirectory:
@@ -305,11 +317,7 @@ def _with_number(runs: Path, text: str, numbers: Numbers, known: Sequence[str]) 
         return name
     if name is not None:
         # It must not match as a part of another id.
-        back = (
-            f" Take it back with: gpu-studio runs restore {name}"
-            if (runs / TRASH / name).is_dir()
-            else ""
-        )
+        back = _way_back(runs, name)
         raise UnknownRunError(f"Run #{wanted}, {name}, is not in {runs} any more.{back}")
     if match[1]:
         raise UnknownRunError(

@@ -136,14 +136,39 @@ Change = Callable[[Labels], Labels]
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The result of a change: the labels `before` of each changed run, and `why_not` the others."""
+    """The result of a change: the labels of each changed run `before` and `after` it.
+
+    `why_not` says why others were not changed.
+    """
 
     before: dict[RunDirectory, Labels]
+    after: dict[RunDirectory, Labels]
     why_not: str = ""
 
     def undo(self) -> Changed:
-        """Restore the labels from before."""
-        return _write(self.before)
+        """Take the change back, and no more: what was written since stays."""
+        back = _changed(
+            {run: _taken_back(old, self.after[run]) for run, old in self.before.items()}
+        )
+        if back.before or back.why_not:
+            return back
+        return replace(back, why_not="It was changed anew since, and stays as it is.")
+
+
+def _taken_back(before: Labels, after: Labels) -> Change:
+    """What leads from `after` to `before`, for labels that may be neither any more."""
+    was, is_now = ({tag.casefold() for tag in each.tags} for each in (before, after))
+
+    def change(now: Labels) -> Labels:
+        kept = [tag for tag in now.tags if tag.casefold() not in is_now - was]
+        again = [tag for tag in before.tags if tag.casefold() not in is_now]
+        return Labels(
+            tags=before.tags if now.tags == after.tags else tidy_tags([*kept, *again]),
+            note=before.note if now.note == after.note else now.note,
+            name=before.name if now.name == after.name else now.name,
+        )
+
+    return change
 
 
 def change_labels(runs: Iterable[RunDirectory], change: Change) -> Changed:
@@ -151,12 +176,15 @@ def change_labels(runs: Iterable[RunDirectory], change: Change) -> Changed:
 
     What another program changes at the same time is kept, unless this changes the same.
     """
-    several = list(runs)
+    return _changed(dict.fromkeys(runs, change))
+
+
+def _changed(changes: Mapping[RunDirectory, Change]) -> Changed:
     with ExitStack() as held:
         # In one order, so that two programs do not wait for each other.
-        for folder in sorted({run.path.parent for run in several}):
+        for folder in sorted({run.path.parent for run in changes}):
             _keep_others_from(folder, held)
-        wanted = ((run, old := read_labels(run), change(old)) for run in several)
+        wanted = ((run, old := read_labels(run), change(old)) for run, change in changes.items())
         return _write({run: new for run, old, new in wanted if new != old})
 
 
@@ -195,6 +223,7 @@ def shared_note(several: Sequence[Labels]) -> str | None:
 
 def _write(wanted: dict[RunDirectory, Labels]) -> Changed:
     before: dict[RunDirectory, Labels] = {}
+    after: dict[RunDirectory, Labels] = {}
     failed: list[str] = []
     for run, labels in wanted.items():
         old = read_labels(run)
@@ -204,8 +233,8 @@ def _write(wanted: dict[RunDirectory, Labels]) -> Changed:
             why = error.strerror if isinstance(error, OSError) else str(error)
             failed.append(f"{run.id}: {why or error}")
         else:
-            before[run] = old
-    return Changed(before, _sentence(failed))
+            before[run], after[run] = old, read_labels(run)
+    return Changed(before, after, _sentence(failed))
 
 
 def _sentence(failed: Sequence[str]) -> str:

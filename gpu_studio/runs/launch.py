@@ -248,7 +248,7 @@ def machine_problems(plan: AbsolutePlan, runs: Path) -> list[Problem]:
     from gpu_studio.hosts.examination import examined
 
     return [
-        MachineProblem("cluster", each.found, " ".join(each.mend))
+        MachineProblem("cluster", each.shown, " ".join(each.mend))
         for each in examined(plan, runs)
         if each.state == "bad"
     ]

@@ -176,13 +176,15 @@ def resume(
     checkpoint: str | None = None,
     plan: plans.AbsolutePlan | None = None,
     machine: plans.Machine | None = None,
+    wait: float = _WAIT_SECONDS,
     **options: Any,
 ) -> Launched:
     """Start a new run under `runs` (by default beside `run`) from a checkpoint of `run`.
 
     `checkpoint` is as in `choose`. `plan` is the one to use, by default the run's own; `options`
-    are those of `launch`. Raises ResumeError, OSError, and PlanError also for what a resumed run
-    must keep, with nothing left behind.
+    are those of `launch`. So many seconds it waits for another program that resumes from the
+    checkpoint at this moment. Raises ResumeError, OSError, and PlanError also for what a resumed
+    run must keep, with nothing left behind.
     """
     chosen = choose(run, checkpoint)
     before = run.load_plan()
@@ -191,7 +193,7 @@ def resume(
     if problems := problems_of(chosen, before, after, machine):
         raise plans.PlanError(problems, after.name)
     folder = runs or run.path.parent
-    with _one_at_a_time(chosen.checkpoint):
+    with _one_at_a_time(chosen, wait):
         _refuse_if_under_way(chosen, after, folder)
         return launch(after, folder, resume=chosen, machine=machine, **options)
 
@@ -219,13 +221,22 @@ def choose(run: RunDirectory, name: str | None = None) -> Resume:
 
 
 @contextmanager
-def _one_at_a_time(checkpoint: SavedCheckpoint) -> Iterator[None]:
-    """Have other programs that resume from the checkpoint wait until this one has, if it can."""
+def _one_at_a_time(resume: Resume, wait: float) -> Iterator[None]:
+    """Have other programs that resume from the checkpoint wait until this one has, if it can.
+
+    Raises ResumeError if another one has not after `wait` seconds.
+    """
+    free = True
     with ExitStack() as held:
         with suppress(OSError):
-            descriptor = open_regular(checkpoint.path / STATE_FILE, os.O_RDWR)
+            descriptor = open_regular(resume.checkpoint.path / STATE_FILE, os.O_RDWR)
             held.callback(os.close, descriptor)
-            lock_if_there_are_locks(descriptor, _WAIT_SECONDS)
+            free = lock_if_there_are_locks(descriptor, wait)
+        if not free:
+            raise ResumeError(
+                f"Another program is just now resuming {resume.run.id} from "
+                f"{resume.checkpoint.name}: look at the run that it starts, or try again."
+            )
         yield
 
 

@@ -14,6 +14,7 @@ from gpu_studio.runs.labels import (
     read_labels,
     shared_note,
     shared_tags,
+    with_name,
     with_note,
     with_tags,
     write_labels,
@@ -75,6 +76,19 @@ def test_that_what_two_programs_change_at_once_is_both_kept(two) -> None:
     change_labels(two[:1], change)
     other.join()
     assert read_labels(two[0]) == Labels(("mine",), "theirs")
+
+
+def test_that_undo_takes_back_the_change_alone_and_leaves_what_was_written_since(two) -> None:
+    run = two[0]
+    tagged = change_labels([run], with_tags(("good",), ("best",)))
+    noted = change_labels([run], with_note("mine"))
+    change_labels([run], with_tags(("good", "later"), ("good",)))
+    change_labels([run], with_name("theirs"))
+    tagged.undo()
+    assert read_labels(run) == Labels(("mine", "later", "best"), "mine", name="theirs")
+    change_labels([run], with_note("theirs"))
+    assert noted.undo().why_not == "It was changed anew since, and stays as it is."
+    assert read_labels(run).note == "theirs"
 
 
 def test_that_what_stays_the_same_is_not_written(two) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -183,6 +184,14 @@ def test_that_of_two_that_resume_a_run_alike_at_once_one_wins_and_the_other_is_t
     first.process.wait(PATIENCE_S)
     resumed(lost)
     assert len(directories(runs_dir)) == 4
+
+
+def test_that_none_resumes_beside_another_program_and_a_window_does_not_wait_for_it(lost, runs_dir):
+    with (lost.checkpoints / "step-00000006" / "state.json").open("rb") as state:
+        fcntl.flock(state, fcntl.LOCK_EX)
+        with pytest.raises(ResumeError, match=f"just now resuming {lost.id} from step-00000006"):
+            resume(lost, trainer=fake_trainer(), wait=0.0)
+    assert directories(runs_dir) == [lost]
 
 
 def test_that_a_run_without_checkpoints_is_not_resumed(ended):

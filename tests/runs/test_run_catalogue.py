@@ -173,6 +173,14 @@ def test_that_a_deleted_run_can_be_taken_back_whole(ended, runs_dir):
     assert len(list_runs(runs_dir)) == 1
 
 
+def test_that_of_two_that_delete_a_run_the_second_is_told_and_shown_the_way_back(ended, runs_dir):
+    run = ended().directory
+    catalogue.delete(run)
+    back = f"gpu-studio runs restore {run.id}"
+    with pytest.raises(UnknownRunError, match=f"was deleted or moved meanwhile.*{back}$"):
+        catalogue.delete(run)
+
+
 def test_that_what_was_deleted_long_ago_goes_for_good(ended, runs_dir):
     old, new = ended().directory, ended().directory
     os.utime(catalogue.delete(old), (1e9, 1e9))

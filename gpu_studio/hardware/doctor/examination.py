@@ -123,7 +123,7 @@ def finding_lines(findings: Sequence[Finding], width: int) -> list[str]:
 
 
 def _lines(finding: Finding, titles: int, width: int) -> list[str]:
-    first, *rest = wrap(finding.found, width)
+    first, *rest = wrap(finding.shown, width)
     # A command to type stays on one line, so that it can be copied.
     below = (f"{'':{titles + 4}}{line}" for line in (*rest, *finding.mend))
     return [f"{finding.mark} {finding.title:<{titles}}  {first}", *below]

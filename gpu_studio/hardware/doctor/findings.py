@@ -18,9 +18,9 @@ MARKS: Final[dict[State, str]] = {"good": "✔", "warning": "!", "bad": "✘"}
 class Finding:
     """The result of one check. `check` is its stable name for programs.
 
-    `found` says in a sentence what was found, cut where that has no end. `mend` are lines to type,
-    or to do by hand, each literal. `device` is the UUID or PCI address of the card concerned,
-    `number` its number in the driver; empty and None if it is about the whole machine.
+    `found` says in a sentence what was found. `mend` are lines to type, or to do by hand, each
+    literal. `device` is the UUID or PCI address of the card concerned, `number` its number in the
+    driver; empty and None if it is about the whole machine.
     """
 
     check: str
@@ -31,9 +31,13 @@ class Finding:
     device: str = ""
     number: int | None = None
 
-    def __post_init__(self) -> None:
-        # Not `mend`: a command that is cut does something else.
-        object.__setattr__(self, "found", cut(self.found, LONGEST_LINE))
+    @property
+    def shown(self) -> str:
+        """What was found for a person, cut where it has no end.
+
+        `mend` never is: a command that is cut does something else.
+        """
+        return cut(self.found, LONGEST_LINE)
 
     @property
     def mark(self) -> str:

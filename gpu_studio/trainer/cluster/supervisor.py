@@ -111,7 +111,7 @@ def _refuse_by_slurm(run: RunDirectory, plan: Plan, script: str) -> None:
     """Raises ClusterError for a job that can never run."""
     found = examined(with_absolute_files(plan, run.path), run.path.parent, script)
     if bad := [each for each in found if each.state == "bad"]:
-        raise ClusterError(bad[0].found, [*bad[0].mend])
+        raise ClusterError(bad[0].shown, [*bad[0].mend])
 
 
 def _refuse_other_starts(cluster: Cluster) -> None:

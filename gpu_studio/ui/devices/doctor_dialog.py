@@ -56,7 +56,7 @@ class DoctorDialog(Dialog):
     def text(self) -> str:
         """All that is shown, to be pasted into a message."""
         lines = (
-            "\n    ".join((f"{each.mark} {each.title}: {each.found}", *each.mend))
+            "\n    ".join((f"{each.mark} {each.title}: {each.shown}", *each.mend))
             for each in self.findings
         )
         return "\n".join(lines)
@@ -97,7 +97,7 @@ class DoctorDialog(Dialog):
             mark.setStyleSheet(f"color: {getattr(self._theme.tokens, _TONES[finding.state])}")
             grid.addWidget(mark, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(Paragraph(finding.title, "strong"), row, 1)
-            grid.addWidget(Paragraph(finding.found), row + 1, 1)
+            grid.addWidget(Paragraph(finding.shown), row + 1, 1)
             row += 2
             if finding.mend:
                 grid.addWidget(Paragraph("\n".join(finding.mend), "mono"), row, 1)

@@ -66,7 +66,7 @@ class ClusterExamination(QObject):
         for place, each in enumerate(self.findings):
             if each.state == state:
                 key, why = f"{KEY} {each.check} {place}", " ".join(each.mend)
-                yield PlanConcern(key, each.found, why, refused=state == "bad")
+                yield PlanConcern(key, each.shown, why, refused=state == "bad")
 
     def _start(self, plan: AbsolutePlan) -> None:
         folder = runs_dir(self._runs)

@@ -104,6 +104,7 @@ class RunControl(QObject):
                 self._runs_dir,
                 checkpoint=target.checkpoint.name,
                 plan=plan,
+                wait=0.0,
             )
         begin = partial(start, base=document.folder, machine=machine, trainer=self._trainer)
         if not self._start(begin):
@@ -116,7 +117,14 @@ class RunControl(QObject):
         """Go on with a run from the named or its newest checkpoint, as a new run, and show that."""
         from gpu_studio.runs.resume import resume
 
-        start = partial(resume, run, self._runs_dir, checkpoint=checkpoint, trainer=self._trainer)
+        start = partial(
+            resume,
+            run,
+            self._runs_dir,
+            checkpoint=checkpoint,
+            wait=0.0,
+            trainer=self._trainer,
+        )
         self._consent.obtain_for_run(run, lambda: self._start(start))
 
     def again(self, run: RunDirectory | None) -> None:

@@ -352,11 +352,14 @@ class RunTrash(QObject):
         self.changed.emit()
 
     def _restore(self, names: Sequence[str]) -> None:
-        try:
-            for name in names:
+        lost = []
+        for name in names:
+            try:
                 catalogue.restore(self._runs_dir, name)
-        except UnknownRunError as error:
-            self._notice.say(str(error), "bad")
+            except UnknownRunError as error:
+                lost.append(str(error))
+        if lost:
+            self._notice.say(" ".join(lost), "bad")
         self.changed.emit()
 
 
@@ -366,6 +369,8 @@ def _delete(run: RunDirectory) -> str:
         catalogue.delete(run)
     except LiveRunError:
         return f"{title_of(run)} is still training: stop it before you delete it."
+    except UnknownRunError as error:
+        return str(error)
     except OSError as error:
         return f"{title_of(run)} cannot be deleted: {error.strerror or error}."
     return ""

@@ -16,7 +16,9 @@ from patience import PATIENCE_S
 
 from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, encode
 from gpu_studio.hardware.doctor import as_json, gather, judge, lines
+from gpu_studio.hardware.doctor.examination import finding_lines
 from gpu_studio.hardware.doctor.facts import ViewError, tensorflow_view
+from gpu_studio.hardware.doctor.findings import Finding
 
 pytestmark = pytest.mark.processes
 
@@ -91,6 +93,12 @@ def test_that_programs_get_the_same_as_people():
     assert document["topology"]["joints"][0]["nvlinks"] == 18
     assert document["advice"]["all_reduce"] == "nccl"
     assert as_json(judge(BARE))["advice"] is None
+
+
+def test_that_what_has_no_end_is_cut_for_people_and_whole_for_programs():
+    endless = Finding("slurm", "bad", "Slurm", "x" * 100_000)
+    assert len(" ".join(finding_lines([endless], 80))) < 10_000
+    assert endless.as_json()["found"] == endless.found == "x" * 100_000
 
 
 def test_that_an_answer_of_tensorflow_s_is_read_back_as_it_was():

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from desktop_stand_in import Opener
@@ -9,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices
 from real_runs import fake_trainer
 
-from gpu_studio.contract import lock
+from gpu_studio.contract import checkpoints, lock
 from gpu_studio.plan import save, starter
 from gpu_studio.runs import catalogue
 from gpu_studio.ui.window.main_window import MainWindow
@@ -116,12 +118,19 @@ def test_that_the_plan_of_a_run_is_opened_as_one_without_a_file(
     assert window.document.path is None
 
 
-def test_that_a_resumed_run_is_a_new_one_and_shown(
-    window: MainWindow, two_runs, runs, qtbot
+def test_that_a_resumed_run_is_a_new_one_and_shown_and_another_program_s_is_not_waited_for(
+    window: MainWindow, two_runs, runs, qtbot, monkeypatch
 ) -> None:
     plan = starter(window.inventory.machine)
     save(plan, two_runs[1].plan_file)
     window.run_list.page.select(two_runs[1].id)
+    with monkeypatch.context() as waiting, ExitStack() as held:
+        waiting.setattr("gpu_studio.contract.lock._RETRY_SECONDS", -1.0)  # no sleep is so short
+        for checkpoint in checkpoints(two_runs[1]):
+            state = held.enter_context((checkpoint.path / "state.json").open("rb"))
+            fcntl.flock(state, fcntl.LOCK_EX)
+        window.actions_["resume_run"].trigger()
+        assert "Another program is just now resuming" in window.notice.text
     window.actions_["resume_run"].trigger()
     assert window.page == "train"
     assert window.shown_run is not None
