@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpu_studio.export.data_sets import loading
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill, literal
-from gpu_studio.plan import DataSplit
+from gpu_studio.plan import DataSplit, Plan
 
 # The second seed of the trainer's split, besides the plan's own.
 _PURPOSE = 0x5B117
@@ -172,8 +172,8 @@ def batches(split, batch_size, order):
     $gather
 """
 
-SHUFFLED = """\
-def shuffled(samples, epoch):
+_SHUFFLED = """\
+def order_of(samples, epoch):
     \"\"\"The order of the training samples in an epoch: by seed and epoch alone.
 
     Any epoch can be trained again, or trained elsewhere, in the same order.
@@ -183,7 +183,12 @@ def shuffled(samples, epoch):
         seed = tf.constant([SEED, epoch], tf.int64)
         return tf.random.experimental.stateless_shuffle(numbers, seed=seed)
 """
-"""The function that gives the order of an epoch."""
+_UNSHUFFLED = """\
+def order_of(samples, epoch):
+    \"\"\"The order of the training samples in an epoch: that of the data.\"\"\"
+    with tf.device("CPU:0"):
+        return tf.range(samples, dtype=tf.int64)
+"""
 
 _GATHER = "return rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each))).prefetch(8)"
 _GATHER_BYTES = """\
@@ -198,10 +203,15 @@ return read.map(lambda x, y: ($numbers, y)).prefetch(8)"""
 
 
 def data(facts: ScriptFacts) -> str:
-    """The functions `load_data`, `batches` and `shuffled`."""
+    """The functions `load_data`, `batches` and `order_of`."""
     head, load = loading(facts)
-    made = fill(_BATCHES, gather=_gather(facts)) + "\n\n" + SHUFFLED
+    made = fill(_BATCHES, gather=_gather(facts)) + "\n\n" + ordering(facts.plan)
     return head + loaded(facts, load, split_names(facts)) + made
+
+
+def ordering(plan: Plan) -> str:
+    """Return the function that gives the order of an epoch."""
+    return _SHUFFLED if plan.training.shuffle else _UNSHUFFLED
 
 
 def loaded(facts: ScriptFacts, load: str, names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.own_code import options_of
 from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.tables import nested_table
+from gpu_studio.plan import Plan
 from gpu_studio.plan.catalogue import scale_of
 from gpu_studio.plan.data import CHANNELS, SMALLEST_SIDE, TEXT_FILES
 
@@ -185,12 +186,12 @@ def load_data():
 
 
 def in_order(files, epochs):
-    \"\"\"The batches of all epochs of a `PyDataset`: by seed and epoch alone.\"\"\"
+    \"\"\"The batches of all epochs of a `PyDataset`: $order.\"\"\"
 
     def batches():
-        for epoch in range(epochs):
-            generator = np.random.Generator(np.random.PCG64([0x0DE2, SEED, epoch]))
-            for place in generator.permutation(len(files)):
+        for $epoch in range(epochs):
+            $generator
+            for place in $places:
                 yield tuple(files[int(place)])
             files.on_epoch_end()
 
@@ -237,7 +238,7 @@ def loading(fitted: FittedPlan) -> str:
         head, load = nested_table(fitted.facts.source.table, plan.data, seen)
         split = _splits(fitted, _held_out(fitted))
         made = fill(_TABLE, load=load, split=split)
-        return head + _ROWS_OF + made + _batches(_GATHERED)
+        return head + _ROWS_OF + made + _batches(fitted, _GATHERED)
     path = literal(str(located("data.file", str(plan.data.file), fitted.facts.base)))
     place = call("DATA_FILE = ", "Path", [path])
     head = f"# Where the data are; on another machine, say where they are there.\n{place}\n\n\n"
@@ -252,12 +253,22 @@ def _returned(fitted: FittedPlan) -> str:
     options = options_of("data.options", data.options)
     if streamed:
         batched = _BATCHED if "one by one" in streamed else ""
-        return fill(
-            _STREAMS, batched=batched, file=place, options=options, function=literal(function)
-        )
+        words = {"file": place, "options": options, "function": literal(function)}
+        return fill(_STREAMS, batched=batched, **words, **_places(fitted.plan))
     head = f"{place}\nDATA_OPTIONS = {options}\n\n\n"
     named = _NAMED if "x_train" in fitted.names else _NAMED_WHOLE
     return head + named + _arrays(fitted, fill(_CALLED, function=literal(function)))
+
+
+def _places(plan: Plan) -> dict[str, str]:
+    """The order of the batches of a `PyDataset`."""
+    if not plan.training.shuffle:
+        said = {"generator": "", "places": "range(len(files))", "order": "in their own order"}
+        return said | {"epoch": "_"}
+    drawn = "generator = np.random.Generator(np.random.PCG64([0x0DE2, SEED, epoch]))"
+    order = "by seed and epoch alone"
+    places = "generator.permutation(len(files))"
+    return {"generator": drawn, "places": places, "order": order, "epoch": "epoch"}
 
 
 def _arrays(fitted: FittedPlan, read: str) -> str:
@@ -267,7 +278,7 @@ def _arrays(fitted: FittedPlan, read: str) -> str:
     convert = _AS_PIXELS if seen.pixels else convert
     head = split_head(fitted.plan.data.split, shares) + (_pixels(fitted) if seen.pixels else "")
     made = fill(_ARRAYS, read=read, convert=convert, split=_splits(fitted, shares))
-    return head + _ROWS_OF + made + _batches(_GATHERED)
+    return head + _ROWS_OF + made + _batches(fitted, _GATHERED)
 
 
 def _pixels(fitted: FittedPlan) -> str:
@@ -284,12 +295,13 @@ def _pixels(fitted: FittedPlan) -> str:
 def _loaded(fitted: FittedPlan, load: str) -> str:
     """Return the functions for one array and its targets, which these lines load."""
     loaded = of_loop.loaded(fitted.facts, load, fitted.splits)
-    return loaded + _batches(_gathered(fitted), in_files=fitted.facts.source.in_files)
+    return loaded + _batches(fitted, _gathered(fitted), in_files=fitted.facts.source.in_files)
 
 
-def _batches(gathered: str, *, in_files: bool = False) -> str:
+def _batches(fitted: FittedPlan, gathered: str, *, in_files: bool = False) -> str:
     mapped = _MAPPED_FILES if in_files else _MAPPED
-    return fill(_BATCHES, gathered=gathered, mapped=mapped) + "\n\n" + of_loop.SHUFFLED
+    made = fill(_BATCHES, gathered=gathered, mapped=mapped)
+    return f"{made}\n\n{of_loop.ordering(fitted.plan)}"
 
 
 def _gathered(fitted: FittedPlan) -> str:

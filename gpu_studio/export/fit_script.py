@@ -159,13 +159,13 @@ $main
 _BATCHES = """\
 samples = len(keras.tree.flatten(training)[0])
 steps_per_epoch = -(-samples // BATCH_SIZE)  # rounded up
-training = batches(training, lambda at: shuffled(samples, at), arguments.epochs)"""
+training = batches(training, lambda at: order_of(samples, at), arguments.epochs)"""
 _IN_PASSES = """\
 samples = len(keras.tree.flatten(training)[0])
 steps_of_pass = -(-samples // BATCH_SIZE)  # rounded up
 steps_per_epoch = min($asked, steps_of_pass)
 passes = itertools.count()
-training = batches(training, lambda _: shuffled(samples, next(passes)), 1)"""
+training = batches(training, lambda _: order_of(samples, next(passes)), 1)"""
 _EVALUATED = """\
 {0}_rows = np.arange(len(keras.tree.flatten({0})[0]))
 {0} = batches({0}, lambda _: {0}_rows, 1)"""
@@ -303,6 +303,8 @@ def _fit_arguments(fitted: FittedPlan) -> Iterator[str]:
         yield "validation_data=validation,"
         if training.validation_steps:
             yield f"validation_steps={training.validation_steps},"
+        if training.validation_freq > 1:
+            yield f"validation_freq={training.validation_freq},"
     if training.class_weight:
         given = {int(key): value for key, value in training.class_weight.items()}
         classes = max(fitted.facts.met.units, 1 + max(given))

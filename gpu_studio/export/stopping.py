@@ -9,10 +9,10 @@ from gpu_studio.plan.rules.training_rules import measured
 
 _STOP = """\
 # Stop once $monitor has not become better for $patience.
-if record is None or $gain > $delta:
+if $better:
     record, waited = $value, 0
     $keep
-else:
+$otherwise
     waited += 1
 if waited >= $limit:
     break"""
@@ -42,13 +42,15 @@ def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
         return ""
     monitor = monitored(facts, rule.monitor)
     value = f"results[{literal(monitor)}]"
-    limit = max(rule.patience, 1)
+    limit, due = max(rule.patience, 1), due_validation(facts, monitor)
+    gain = f"{value} - record" if more_is_better(monitor) else f"record - {value}"
+    better = f"record is None or {gain} > {literal(rule.min_delta)}"
     return fill(
         _STOP,
         monitor=comment(monitor),
         patience="an epoch" if limit == 1 else f"{limit:,} epochs",
-        gain=f"{value} - record" if more_is_better(monitor) else f"record - {value}",
-        delta=literal(rule.min_delta),
+        better=f"{due} and ({better})" if due else better,
+        otherwise=f"elif {due}:" if due else "else:",
         value=value,
         keep="best_weights = model.get_weights()" if rule.restore_best else "",
         limit=str(limit),
@@ -60,6 +62,13 @@ def after_stopping(facts: ScriptFacts) -> str:
     rule = facts.plan.training.early_stopping
     kept = "keep(arguments.epochs)" if rule and facts.clusters else ""
     return "\n".join(filter(None, [_RESTORE if rule and rule.restore_best else "", kept]))
+
+
+def due_validation(facts: ScriptFacts, monitor: str = VALIDATION) -> str:
+    """Return the condition of an epoch that measures `monitor`; empty where each does."""
+    often = facts.plan.training.validation_freq
+    there = often > 1 and monitor.startswith(VALIDATION)
+    return f"(epoch + 1) % {often} == 0" if there else ""
 
 
 def monitored(facts: ScriptFacts, monitor: str) -> str:

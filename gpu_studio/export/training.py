@@ -17,9 +17,10 @@ from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import parameters as model_parameters
 from gpu_studio.export.optimizers import optimizer_parameters
 from gpu_studio.export.prepared import preparing
-from gpu_studio.export.script_text import call, comment, fill, literal
+from gpu_studio.export.script_text import call, comment, fill, indented, literal
 from gpu_studio.export.stopping import (
     after_stopping,
+    due_validation,
     monitored,
     stopping_at_end_of_epoch,
     stopping_setup,
@@ -111,14 +112,14 @@ with tf.device("CPU:0"):
 _NEXT_PHASE = """\
 while phase < len(PHASES) and PHASES[phase][0] <= epoch:
     kept = begin_next()"""
-_ALL_BATCHES = "batches(training, batch_size, shuffled(samples, epoch))"
+_ALL_BATCHES = "batches(training, batch_size, order_of(samples, epoch))"
 _NEXT_BATCHES = """\
 if done % steps_of_pass == 0:  # all samples have been trained on
     passes = done // steps_of_pass
-    order = iter(batches(training, batch_size, shuffled(samples, passes)))"""
+    order = iter(batches(training, batch_size, order_of(samples, passes)))"""
 _RESUME = 'parser.add_argument("--resume", action="store_true")'
 _BEGUN = 'state.pop("losses", []), state.pop("sizes", [])'
-_REST = "rest = shuffled(samples, epoch)[sum(sizes) :]  # without what is done"
+_REST = "rest = order_of(samples, epoch)[sum(sizes) :]  # without what is done"
 _OUTPUT = 'parser.add_argument("--output", type=Path, default=Path("trained"))'
 _DIRECTORY = "arguments.output.mkdir(parents=True, exist_ok=True)"
 
@@ -356,7 +357,9 @@ def _validated(facts: ScriptFacts) -> str:
     if not facts.validates:
         return ""
     prefixed = 'results |= {f"val_{name}": value for name, value in validated.items()}'
-    return f"{passes.evaluated(facts, 'validation', 'validated', 8)}\n{prefixed}"
+    due = due_validation(facts)
+    lines = f"{passes.evaluated(facts, 'validation', 'validated', 12 if due else 8)}\n{prefixed}"
+    return f"if {due}:\n{indented(lines, 4)}" if due else lines
 
 
 def _tested(facts: ScriptFacts) -> str:
@@ -375,8 +378,8 @@ $if_due    # The last $keep stay, and the best by $monitor.
     saved.append(path)
     if len(saved) > $keep:
         saved.pop(0).unlink($missing)
-    value = results[$key]
-    if best is None or value $sign best:
+    value = $value
+    if $measured:
         best = value
         $save(arguments.output / "best$suffix")"""
 
@@ -422,13 +425,15 @@ def saving_at_end_of_epoch(facts: ScriptFacts) -> str:
         return ""
     monitor = monitored(facts, settings.monitor)
     due = f"(epoch + 1) % {settings.every_epochs} == 0 or epoch + 1 == arguments.epochs"
+    key, sometimes = literal(monitor), bool(due_validation(facts, monitor))
+    better = f"best is None or value {'>' if more_is_better(monitor) else '<'} best"
     whole = fill(
         _SAVE,
         if_due="" if settings.every_epochs == 1 else f"if {due}:\n",
         keep=str(settings.keep),
         monitor=comment(monitor),
-        key=literal(monitor),
-        sign=">" if more_is_better(monitor) else "<",
+        value=f"results.get({key})" if sometimes else f"results[{key}]",
+        measured=f"value is not None and ({better})" if sometimes else better,
         **_saving_words(facts),
     )
     return (

@@ -187,6 +187,11 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "Model.fit(class_weight=…)",
         "When some classes have far fewer samples than others.",
     ),
+    "training.shuffle": (
+        "train on samples in another order in each epoch; off: in that of the data",
+        "Model.fit(shuffle=…)",
+        "Set it to false where the order counts, as for windows of a time series with states.",
+    ),
     "training.seed": (
         "",
         "keras.utils.set_random_seed",
@@ -221,6 +226,11 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "",
         "Model.fit(validation_steps=…)",
         "When validating takes long, or its data have no end.",
+    ),
+    "training.validation_freq": (
+        "",
+        "Model.fit(validation_freq=…)",
+        "When validating takes long. Early stopping counts the epochs that are validated.",
     ),
     "training.early_stopping.monitor": (
         "the metric that has to improve",

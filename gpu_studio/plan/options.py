@@ -228,6 +228,14 @@ TRAINING_LIMITS = (
         least=0,
         most=_MANY,
     ),
+    Option(
+        "validation_freq",
+        "int",
+        Training().validation_freq,
+        "epochs from one validation to the next",
+        least=1,
+        most=1_000_000,
+    ),
 )
 
 CHECKPOINT_LIMITS = (

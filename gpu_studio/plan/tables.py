@@ -94,7 +94,9 @@ def _plain(value: Any) -> Any:
 
 
 def _is_left_out(name: str, value: Any) -> bool:
-    return value is None or (name in _LEFT_OUT and not value) or (name in _LEFT_OUT_ON and value)
+    return (
+        value is None or (name in _LEFT_OUT and not value) or (name in _LEFT_OUT_ON and value == 1)
+    )
 
 
 _LEFT_OUT = (
@@ -110,8 +112,8 @@ _LEFT_OUT = (
     *LISTS,
 )
 """What a plan file does not have while it is empty, 0 or false."""
-_LEFT_OUT_ON = ("tf32",)
-"""What a plan file does not have while it is true, as older files do not."""
+_LEFT_OUT_ON = ("tf32", "shuffle", "validation_freq")
+"""What a plan file does not have while it is true or 1, as older files do not."""
 
 
 def _layer(devices: tuple[str, ...]) -> str | list[str]:

@@ -186,12 +186,13 @@ class Training:
     by Keras' names, where a model has several. `steps_per_epoch` and `validation_steps` are global
     batches; 0 means all of the data. `phases` are those after the first, which is as all else says.
     `tf32` lets cards since 8.0 round factors of float32 products to 10 bits; `jit_compile` is
-    XLA's.
+    XLA's. Every so many epochs as `validation_freq` are validated.
     """
 
     epochs: int = 1
     batch_size: int = 32
     batch_scope: BatchScope = "global"
+    shuffle: bool = True
     optimizer: str = "auto"
     options: Options = field(default_factory=dict)
     learning_rate: float = 0.001
@@ -207,6 +208,7 @@ class Training:
     steps_per_call: int = 0
     steps_per_epoch: int = 0
     validation_steps: int = 0
+    validation_freq: int = 1
     early_stopping: EarlyStopping | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
     callbacks: tuple[Callback, ...] = ()
@@ -341,10 +343,7 @@ def with_kind(value: Any) -> str:
 
 def kind_of(value: Any) -> str:
     """TOML's name for the type of a value."""
-    for kind, words in _KINDS:
-        if isinstance(value, kind):
-            return words
-    return "a date or time"
+    return next((words for kind, words in _KINDS if isinstance(value, kind)), "a date or time")
 
 
 _KINDS: tuple[tuple[type, str], ...] = (

@@ -41,6 +41,7 @@ KEPT: dict[str, str] = {
     "training.phases": "the checkpoint holds the state of the optimizer of its phase",
     "training.loss": "its curve would go on as another's",
     "training.metrics": "the checkpoint holds what they have counted so far",
+    "training.shuffle": "the checkpoint stands in the middle of the run's own order of samples",
     "training.seed": "it decides which samples are validation, and in which order the others come",
 }
 """The fields of a plan that stay as they are when a run is resumed, and why; others may change."""

@@ -48,12 +48,14 @@ class Cut:
     """How to cut `samples`: batches of `batch` samples per step, shared by `replicas`.
 
     `own` says which replicas are this process's, first and past the last; None says that all are.
+    Epochs come `shuffled`, or in the order of the data.
     """
 
     samples: int
     batch: int
     replicas: int
     own: tuple[int, int] | None = None
+    shuffled: bool = True
 
     def steps(self, offset: int = 0) -> int:
         """Return the steps left in an epoch whose first `offset` samples are done."""
@@ -93,11 +95,13 @@ class Cut:
         """The numbers of this process's replicas."""
         return range(*(self.own or (0, self.replicas)))
 
-
-def order_of(epoch: Any, samples: int, seed: int) -> Any:
-    """The order of an epoch, by (seed, epoch) alone: a permutation of 0 … samples − 1."""
-    seeds = tf.stack([tf.constant(seed, tf.int64), tf.cast(epoch, tf.int64)])
-    return tf.random.experimental.stateless_shuffle(tf.range(samples, dtype=tf.int64), seed=seeds)
+    def order_of(self, epoch: Any, seed: int) -> Any:
+        """The order of an epoch, by (seed, epoch) alone: a permutation of 0 … samples − 1."""
+        places = tf.range(self.samples, dtype=tf.int64)
+        if not self.shuffled:
+            return places
+        seeds = tf.stack([tf.constant(seed, tf.int64), tf.cast(epoch, tf.int64)])
+        return tf.random.experimental.stateless_shuffle(places, seed=seeds)
 
 
 def training_stream(
@@ -114,7 +118,7 @@ def training_stream(
 
     @_as_it_stands
     def one_for_each_part(number: Any) -> tf.data.Dataset:
-        order = tf.data.Dataset.from_tensors(order_of(number, cut.samples, seed))
+        order = tf.data.Dataset.from_tensors(cut.order_of(number, seed))
         rows = tf.where(number == epoch, len(first), len(later))
         return order.repeat(tf.cast(rows, tf.int64))
 

@@ -20,7 +20,7 @@ from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Call
-from gpu_studio.trainer.passes import SplitReading, ended_early
+from gpu_studio.trainer.passes import SplitReading, ended_early, nothing_left
 from gpu_studio.trainer.phases import PHASE, begin_phase, keeps_averages
 from gpu_studio.trainer.progress import CallLength, Judge, Monitor, Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
@@ -237,13 +237,8 @@ class Loop:
         """Whether the data could be read once, and have been; then say so."""
         if not (self.progress.passes and self._passes.ends):
             return False
-        self._telemetry.tell(
-            Warned(
-                message=f"The data have ended, and so has the training: after {self.progress.epoch}"
-                f" of {self._settings.epochs} epochs.",
-                suggestion="Return a function that yields the batches: it can be read again.",
-            )
-        )
+        said, advice = nothing_left(self.progress.epoch, self._settings.epochs)
+        self._telemetry.tell(Warned(message=said, suggestion=advice))
         return True
 
     def _tell_steps(
@@ -275,11 +270,14 @@ class Loop:
         metrics = self.tally.results()
         if self.progress.pass_over:
             self._end_pass()
-        if self._session.dataset.validation and self._session.program.evaluates:
-            metrics |= self._evaluate(self._session.dataset.validation, VALIDATION, self.hooks)
+        validation = self._session.dataset.validation if self._session.program.evaluates else None
+        due = (self.progress.epoch + 1) % self._settings.validation_freq == 0
+        left_out = validation is not None and not due
+        if validation and due:
+            metrics |= self._evaluate(validation, VALIDATION, self.hooks)
         metrics |= self.hooks.epoch_end(self.progress.epoch, metrics)
         self.hooks.tell_costs()
-        self._heed_patience(metrics)
+        self._heed_patience(metrics, left_out=left_out)
         self.progress = self.progress.after_epoch()
         self.tally = self._session.program.tally()
         self._telemetry.epoch(
@@ -301,7 +299,7 @@ class Loop:
             if said := self._judge.said(metrics):
                 self._telemetry.tell(Log(message=said))
             monitor = self._judge.of(metrics)
-            self._save(monitor.value(metrics), monitor.name)
+            self._save(monitor.value(metrics, left_out=left_out), monitor.name)
 
     def _end_pass(self) -> None:
         self._passes.end()
@@ -346,9 +344,9 @@ class Loop:
 
     # Early stopping
 
-    def _heed_patience(self, metrics: dict[str, float]) -> None:
+    def _heed_patience(self, metrics: dict[str, float], *, left_out: bool) -> None:
         rule = self._settings.early_stopping
-        if rule is None:
+        if rule is None or (left_out and rule.monitor.startswith(VALIDATION)):
             return
         monitor = Monitor(rule.monitor)
         value = monitor.value(metrics)

@@ -29,8 +29,9 @@ _RUNNING = "running."
 class Meters:
     """The metrics of one pass over a split. Make it outside of a strategy's scope.
 
-    Where a model has several outputs, the mean loss of each is among them, and all names begin with
-    that of their output, as in Keras; outputs of which only the places are known it does not name.
+    Where several outputs learn, the mean loss of each is among them; where a model has several, all
+    names begin with that of their output, as in Keras, which does not name those of which it knows
+    the places alone.
     """
 
     def __init__(self, heads: Sequence[Head], inner: InnerMetrics | None = None) -> None:
@@ -146,16 +147,20 @@ def _by_names(heads: Sequence[Head]) -> list[dict[str, Any]]:
     Where `fit` does not name the outputs, they are not named, if all can be told apart.
     """
     own = [_metrics_of(head) for head in heads]
-    if len(heads) == 1:
+    if not any(head.name for head in heads):
         return own
-    short = [name for head, mine in zip(heads, own, strict=True) for name in (head.told, *mine)]
-    plain = all(head.told for head in heads) and len(set(short)) == len(short)
-    return [
-        {head.told: MeanLoss()} | mine
-        if plain
-        else {f"{head.name}_loss": MeanLoss()}
-        | {f"{head.name}_{name}": metric for name, metric in mine.items()}
+    learn = [head for head in heads if head.learns]
+    short = [*(head.told for head in learn), *(name for mine in own for name in mine)]
+    plain = bool(learn) and all(head.told for head in learn) and len(set(short)) == len(short)
+    named = [
+        mine if plain else {f"{head.name}_{name}": metric for name, metric in mine.items()}
         for head, mine in zip(heads, own, strict=True)
+    ]
+    if len(learn) < 2:  # the one loss is that of the whole model
+        return named
+    return [
+        {head.told if plain else f"{head.name}_loss": MeanLoss()} | mine if head.learns else mine
+        for head, mine in zip(heads, named, strict=True)
     ]
 
 

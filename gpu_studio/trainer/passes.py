@@ -29,6 +29,7 @@ class Passes:
         self._seed, self._an_epoch = seed, an_epoch
         if split.stream is not None:
             split.stream.whole = not an_epoch
+            split.stream.shuffled = split.stream.shuffled and cut.shuffled
         self._parts: Any = None
         self._open: list[Any] = []
         """The iterator over the pass under way, if it has begun: nothing else may hold it."""
@@ -199,6 +200,12 @@ def refuse_unended(name: str, split: Split | None, field: str, steps: int, passe
                 "Or set training.epochs to 1.",
             ],
         )
+
+
+def nothing_left(epoch: int, epochs: int) -> tuple[str, str]:
+    """Say that data which could be read once have been, after so many epochs, and what helps."""
+    said = f"The data have ended, and so has the training: after {epoch} of {epochs} epochs."
+    return said, "Return a function that yields the batches: it can be read again."
 
 
 def ended_early(progress: TrainingProgress, asked: int) -> tuple[str, str]:

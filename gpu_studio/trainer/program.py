@@ -310,7 +310,7 @@ class Program:
             loss, judged, changes = self._judged_replica(
                 context, x, wanted, weight, step, training=True
             )
-            scaled = self.optimizer.scale_loss(loss)
+            scaled = self.optimizer.scale_loss(self.loss.trained(loss, judged[0], weight))
         gradients = tape.gradient(scaled, [v.value for v in trainable])
         few_turns_at_once()
         computed = moment_after(gradients) if self._replicas > 1 else ()

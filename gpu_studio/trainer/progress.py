@@ -92,11 +92,13 @@ class Monitor:
 
     name: str
 
-    def value(self, metrics: Mapping[str, float]) -> float | None:
+    def value(self, metrics: Mapping[str, float], *, left_out: bool = False) -> float | None:
         """Return its value in an epoch's metrics.
 
-        The training split's if there is no validation split.
+        The training split's if there is no validation split; none if validation was `left_out`.
         """
+        if left_out and self.name.startswith(VALIDATION):
+            return None
         value = metrics.get(self.name, metrics.get(self.name.removeprefix(VALIDATION)))
         return value if value is not None and math.isfinite(value) else None
 

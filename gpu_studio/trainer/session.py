@@ -394,8 +394,8 @@ def cut_of(
     parts = spread.placement.micro_batches if spread.placement else replicas
     stream = dataset.train.stream
     if stream is not None and stream.batched:  # of which only the first are known
-        return Cut(stream.batch, stream.batch, parts, own)
-    return Cut(len(dataset.train), batch, parts, own)
+        return Cut(stream.batch, stream.batch, parts, own, plan.training.shuffle)
+    return Cut(len(dataset.train), batch, parts, own, plan.training.shuffle)
 
 
 def passes_of(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread) -> Passes:
@@ -407,7 +407,8 @@ def passes_of(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread)
     training, name, epochs = plan.training, dataset.name, plan.training.epochs
     asked = training.steps_per_epoch, training.validation_steps
     refuse_unended(name, dataset.train, "training.steps_per_epoch", asked[0], epochs)
-    refuse_unended(name, dataset.validation, "training.validation_steps", asked[1], epochs)
+    validations = epochs // training.validation_freq
+    refuse_unended(name, dataset.validation, "training.validation_steps", asked[1], validations)
     refuse_unended(name, dataset.test, "the number of test batches", 0, 1)
     passes = Passes(spread.reads_by, dataset.train, cut, training.seed, asked[0])
     schedule = training.schedule

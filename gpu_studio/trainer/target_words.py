@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from gpu_studio.contract import events
-from gpu_studio.plan import Plan, Target, listed
+from gpu_studio.plan import Plan, Target, Training, listed
 from gpu_studio.plan.class_ids import taken_for_ids
 from gpu_studio.plan.odd_targets import KerasLoss, Oddity, oddities
 from gpu_studio.trainer.data import Dataset
-from gpu_studio.trainer.data.trees import Path
-from gpu_studio.trainer.keras_objects.objective import Head, Learner, idle_class_weights
+from gpu_studio.trainer.data.trees import Path, leaves
+from gpu_studio.trainer.data.values import strata_of
+from gpu_studio.trainer.keras_objects.objective import Head, Learner
 
 
 def warnings_before(plan: Plan, dataset: Dataset) -> Iterator[events.Warned]:
@@ -32,7 +35,7 @@ def warnings_of(
 
     Of built-in models `warnings_before` says the latter.
     """
-    if idle := idle_class_weights(plan.training, dataset):
+    if idle := _idle_class_weights(plan.training, dataset):
         said = (
             f"training.class_weight weighs class {listed(idle)}, of which {dataset.name} has no "
             "sample to train on: it changes nothing."
@@ -42,6 +45,20 @@ def warnings_of(
     for learner in learners if plan.model.name is None else ():
         if learner.form.kind == "classes":
             yield from _taken_for_ids(plan, dataset, *dataset.targets[learner.target])
+
+
+def _idle_class_weights(training: Training, dataset: Dataset) -> list[str]:
+    """Return the numbers of classes that the plan weighs, and that no sample is of.
+
+    None for a stream, of which only the beginning is known.
+    """
+    given, split = training.class_weight, dataset.train
+    if not given or split.stream is not None:
+        return []
+    (path, target), *_ = dataset.targets
+    found = strata_of(dict(leaves(split.wanted(slice(None))))[path], target)
+    there = set(np.unique(found).tolist())
+    return [number for number in given if int(number) not in there]
 
 
 def _taken_for_ids(
@@ -57,6 +74,8 @@ def odd_meetings(
 ) -> Iterator[Oddity]:
     """What is odd about outputs and the targets that they learn by losses of Keras'."""
     for learner, head in zip(learners, heads, strict=True):
+        if not head.learns:
+            continue
         path, target = dataset.targets[learner.target]
         form, loss = learner.form, head.loss
         if _rescaled(learner) or (not loss.given and form.kind in ("classes", "one_hot")):

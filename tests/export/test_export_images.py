@@ -104,7 +104,7 @@ def test_that_images_too_many_for_memory_stay_in_their_files_and_are_the_same(
             assert ("def pictures(" in text) == (not facts.in_memory)
             exec(text, defined)
             training, *_ = defined["load_data"]()
-            order = defined["shuffled"](len(training[0]), 1)
+            order = defined["order_of"](len(training[0]), 1)
             read.append([*defined["batches"](training, 2, order).as_numpy_iterator()])
         assert training[0].dtype.kind == "S"
         for one, other in zip(*read, strict=True):
@@ -130,7 +130,7 @@ def test_that_a_script_for_fit_leaves_images_and_texts_in_their_files_as_well(
             exec(loading(FittedPlan(plan, None, tmp_path, facts, built)), defined)
             training, *_ = defined["load_data"]()
             rows = len(training[0])
-            order = partial(defined["shuffled"], rows)
+            order = partial(defined["order_of"], rows)
             read.append([*defined["batches"](training, order, 2).as_numpy_iterator()])
         assert training[0][0].endswith((b".jpg", b".txt"))
         assert len(read[0]) == 2 * -(-rows // 2)

@@ -157,6 +157,11 @@ LATER = (
     'training.metrics=["compiled"]',
     'training.phases=[{ after = 2, learning_rate = 0.02, frozen = ["first", "norm"] }]',
 )
+AS_THEY_COME = (
+    "training.shuffle=false",
+    "training.validation_freq=3",
+    "training.early_stopping={ patience = 1, restore_best = true }",
+)
 CASES: dict[str, tuple[str, ...]] = {
     "phases": (*SYNTHETIC, *PHASES),
     "phases of an own optimizer, mirrored": (
@@ -166,7 +171,11 @@ CASES: dict[str, tuple[str, ...]] = {
         'training.optimizer="OWN:make"',
         "training.options={ momentum = 0.9 }",
     ),
-    "a rate of the epoch": (*SYNTHETIC, 'training.schedule.name="OWN:rate_of_epoch"'),
+    "a rate of the epoch": (
+        *SYNTHETIC,
+        'training.schedule.name="OWN:rate_of_epoch"',
+        *AS_THEY_COME,
+    ),
     "an own schedule over parts of passes": (
         *SYNTHETIC,
         'training.schedule.name="OWN:falling"',
@@ -217,6 +226,7 @@ CASES |= {
         'training.loss="OWN:steep"',
         'training.metrics=["OWN:highest", "accuracy", "auc"]',
         "training.class_weight={ 0 = 1.0, 2 = 3.0 }",
+        *AS_THEY_COME,
     ),
 }
 PLACED = ("distribution.strategy=placed", "distribution.placed.recompute=true")

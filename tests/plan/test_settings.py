@@ -27,6 +27,7 @@ def test_that_numbers_lists_and_tables_are_read_as_toml():
             "training.mixed_precision=true",
             "training.tf32=false",
             "training.jit_compile=true",
+            "training.shuffle=false",
             "model.options.hidden=[64, 64]",
             "training.options={ momentum = 0.9 }",
             'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]',
@@ -38,6 +39,7 @@ def test_that_numbers_lists_and_tables_are_read_as_toml():
     assert plan.training.mixed_precision
     assert not plan.training.tf32
     assert plan.training.jit_compile
+    assert not plan.training.shuffle
     assert plan.model.options == {"hidden": [64, 64]}
     assert plan.training.options == {"momentum": 0.9}
     assert plan.devices.carve == (Carve("CPU:0", (0, 0)),)

@@ -24,6 +24,7 @@ FREE = (
     "training.steps_per_call=7",
     "training.tf32=false",
     "training.jit_compile=true",
+    "training.validation_freq=2",
     "training.checkpoint.keep=9",
     "training.early_stopping.patience=2",
     "training.epochs=5",
@@ -38,6 +39,7 @@ KEPT = (
     ("training.options={ beta_1 = 0.5 }", "training.options.beta_1"),
     ("training.mixed_precision=true", "training.mixed_precision"),
     ("training.loss=mse", "training.loss"),
+    ("training.shuffle=false", "training.shuffle"),
     ("training.metrics=['accuracy']", "training.metrics"),
     ("training.seed=3", "training.seed"),
 )

@@ -1,8 +1,8 @@
 """Models that their users compiled, trained in one TensorFlow process by a strategy or by `fit`.
 
 `python compiled_jobs.py` reads a way and cases from stdin as parity_jobs does, whose results these
-are. A case is the `function` of `CODE` that makes the model, `settings` of the plan, and
-`class_weight`.
+are. A case is the `function` of `CODE` that makes the model, `settings` of the plan,
+`class_weight`, and what `fit` is `asked` besides: then it gets the arrays as they are.
 """
 
 from __future__ import annotations
@@ -131,6 +131,15 @@ def summed():
     return model
 
 
+def apart():
+    model = net()
+    model.compile(
+        keras.optimizers.SGD(0.01),
+        keras.losses.SparseCategoricalCrossentropy(reduction=None), metrics=["accuracy"],
+    )
+    return model
+
+
 def overlapping():
     model = net()
     model.compile(keras.optimizers.SGD(0.5), overlap)
@@ -234,6 +243,13 @@ def two_data(seed):
     return x, {"kind": np.argmax(x[:, :4], axis=1), "size": x[:, :1] * 2}
 
 
+def watched():
+    model = two()
+    losses = {"kind": "sparse_categorical_crossentropy", "size": None}
+    model.compile("sgd", losses, metrics={"kind": ["accuracy"], "size": ["mae"]})
+    return model
+
+
 def two():
     x = keras.Input((12,))
     start = lambda seed: keras.initializers.GlorotUniform(seed=seed)
@@ -304,26 +320,34 @@ class Fit:
         model.run_eagerly = all(layer.compute_dtype != "float16" for layer in model.layers)
         x, y = parity_jobs._samples(dataset.train)
         weight = {int(each): value for each, value in case.get("class_weight", {}).items()}
+        data: dict[str, Any] = {"x": x, "y": y, "batch_size": BATCH}
+        if "asked" not in case:
+            batches = parity_jobs._batches((x, y), EPOCHS)
+            data = {"x": batches, "steps_per_epoch": -(-len(x) // BATCH)}
         history = model.fit(
-            parity_jobs._batches((x, y), EPOCHS),
+            **data,
             epochs=EPOCHS,
-            steps_per_epoch=-(-len(x) // BATCH),
             validation_data=parity_jobs.validation_batches(
                 parity_jobs._samples(dataset.validation)
             ),
             class_weight=weight or None,
             verbose=0,
+            **case.get("asked", {}),
         ).history
         tested = model.evaluate(
             *parity_jobs._samples(dataset.test), BATCH, verbose=0, return_dict=True
         )
         return {
-            "epochs": [
-                {name: values[epoch] for name, values in history.items()} for epoch in range(EPOCHS)
-            ],
+            "epochs": [_told(history, epoch) for epoch in range(EPOCHS)],
             "test": {f"test_{name}": value for name, value in tested.items()},
             "weights": [value.tolist() for value in model.get_weights()],
         }
+
+
+def _told(history: dict[str, Any], epoch: int) -> dict[str, float]:
+    """What was measured in an epoch: `fit` may validate in the last ones only."""
+    places = {name: epoch - EPOCHS + len(values) for name, values in history.items()}
+    return {name: history[name][place] for name, place in places.items() if place >= 0}
 
 
 if __name__ == "__main__":

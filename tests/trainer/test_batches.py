@@ -38,14 +38,17 @@ def test_that_the_replicas_share_a_batch_evenly_and_none_gets_nothing(
         assert real.sum() == step[:, 2].max()
 
 
-def test_that_the_order_of_an_epoch_depends_on_seed_and_epoch_alone() -> None:
-    from gpu_studio.trainer.batches import order_of
+def test_that_the_order_of_an_epoch_depends_on_seed_and_epoch_alone_or_on_nothing() -> None:
+    from gpu_studio.trainer.batches import Cut
 
-    first = order_of(3, 50, seed=1).numpy()
-    np.testing.assert_array_equal(first, order_of(3, 50, seed=1).numpy())
+    order_of = Cut(50, 10, 1).order_of
+    first = order_of(3, seed=1).numpy()
+    np.testing.assert_array_equal(first, order_of(3, seed=1).numpy())
     assert sorted(first) == list(range(50))
-    assert list(first) != list(order_of(4, 50, seed=1).numpy())
-    assert list(first) != list(order_of(3, 50, seed=2).numpy())
+    assert list(first) != list(order_of(4, seed=1).numpy())
+    assert list(first) != list(order_of(3, seed=2).numpy())
+    unshuffled = Cut(50, 10, 1, shuffled=False)
+    assert unshuffled.order_of(3, seed=1).numpy().tolist() == list(range(50))
 
 
 def test_that_a_stream_entered_in_mid_epoch_goes_on_as_the_whole_one() -> None:

@@ -35,7 +35,7 @@ SCHEDULED = [
 CASES: dict[str, Case] = {
     **{
         name: {"function": name, "settings": TESTED}
-        for name in ("sgd", "adam", "smoothed", "summed", "overlapping", "averaged")
+        for name in ("sgd", "adam", "smoothed", "summed", "apart", "overlapping", "averaged")
     },
     **{name: {"function": name, "settings": TESTED} for name in ("ema", "scaled", "scaled_little")},
     "warmed": {
@@ -56,7 +56,15 @@ CASES: dict[str, Case] = {
         "trained": "plain",
         "settings": [*TESTED, *REFERENCES],
     },
-    "two": {"function": "two", "settings": [*TESTED, "data.python=models.py:two_data"]},
+    **{
+        name: {"function": name, "settings": [*TESTED, "data.python=models.py:two_data"]}
+        for name in ("two", "watched")
+    },
+    "as they come, validated every second epoch": {
+        "function": "sgd",
+        "asked": {"shuffle": False, "validation_freq": 2},
+        "settings": [*TESTED, "training.shuffle=false", "training.validation_freq=2"],
+    },
     "classes weighted": {
         "function": "summed",
         # A tf.data.Dataset wants all classes named.
@@ -64,7 +72,17 @@ CASES: dict[str, Case] = {
         "settings": [*TESTED, "training.class_weight={0=2.0,2=0.5}"],
     },
 }
-FEW = {"two", "classes weighted", "overlapping", "averaged", "ema", "scaled_little", "warmed"}
+FEW = {
+    "two",
+    "watched",
+    "apart",
+    "classes weighted",
+    "overlapping",
+    "averaged",
+    "ema",
+    "scaled_little",
+    "warmed",
+}
 TOLERATED = {"scaled_little mirrored": 1e-3, "scaled_little placed": 1e-4}
 """In 16 bits a sum over the parts of a batch is rounded otherwise than one over all of it."""
 APART = {"scaled mirrored", "scaled placed"}

@@ -214,7 +214,7 @@ def _each_learnt(
     learners: Sequence[keras_objects.Learner], heads: Sequence[keras_objects.Head]
 ) -> dict[str, Learnt]:
     both = zip(learners, heads, strict=True)
-    return {learner.end.name: _learnt(learner, head) for learner, head in both}
+    return {learner.end.name: _learnt(learner, head) for learner, head in both if head.learns}
 
 
 def _learnt(learner: keras_objects.Learner, head: keras_objects.Head) -> Learnt:

@@ -206,7 +206,7 @@ class SequenceStream(PythonStream):
 
     def __init__(self, function: UserFunction, seed: int, data: Any, *, shuffled: bool) -> None:
         super().__init__(function, seed)
-        self._data, self._shuffled, self._ended = data, shuffled, 0
+        self._data, self.shuffled, self._ended = data, shuffled, 0
         many = function.guarded(lambda: data.num_batches)
         self.endless = many is None
         self.length = None if many is None else int(many)
@@ -236,7 +236,7 @@ class SequenceStream(PythonStream):
         return number if self.length is None else int(self._whole_order(self.length)[number])
 
     def _whole_order(self, length: int) -> Array:
-        if not self._shuffled:
+        if not self.shuffled:
             return np.arange(length)
         seeds = [_ORDER, self._seed, self._number]
         return np.random.Generator(np.random.PCG64(seeds)).permutation(length)

@@ -54,6 +54,8 @@ class Stream:
     """Whether there is a single pass."""
     whole = True
     """Whether each epoch is a whole pass."""
+    shuffled = False
+    """Whether its batches are taken in another order in each pass."""
     resumes = (
         "the batches before are read again and passed over, if the first is the same as now; else "
         "the epoch starts anew"

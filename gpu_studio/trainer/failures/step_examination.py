@@ -21,7 +21,6 @@ import tensorflow as tf
 from gpu_studio.contract import RunDirectory, checkpoints
 from gpu_studio.trainer import checkpoints as stored
 from gpu_studio.trainer import keras_objects
-from gpu_studio.trainer.batches import order_of
 from gpu_studio.trainer.data.trees import flat
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures.failure_context import NotFiniteFinding, StepExamination
@@ -138,7 +137,7 @@ def _moved(session: Session, progress: TrainingProgress, step: int) -> TrainingP
 def _samples(session: Session, progress: TrainingProgress, step: int) -> tuple[Any, Any, Any]:
     """The global batch of a step: samples, targets and the data's own weights."""
     at = _moved(session, progress, step)
-    order = order_of(at.epoch, session.cut.samples, session.plan.training.seed).numpy()
+    order = session.cut.order_of(at.epoch, session.plan.training.seed).numpy()
     rows = order[at.samples : at.samples + session.cut.batch]
     found: tuple[Any, Any, Any] = session.dataset.train.given(rows)
     return found

@@ -16,6 +16,22 @@ _AS_COMPILED = ("auto", COMPILED)
 Guard = Callable[..., Any]
 """Runs code of the user's own, and explains what goes wrong in it, and if given, doing what."""
 _guards: WeakKeyDictionary[Any, Guard] = WeakKeyDictionary()
+_seeds: WeakKeyDictionary[Any, ModelNote] = WeakKeyDictionary()
+
+
+def given_seed(name: str, made: keras.Model, default: Any, given: int) -> None:
+    """Remember that the function `name` made a model by a seed that is not its own default."""
+    if default not in (None, given):
+        _seeds[made] = ModelNote(
+            "seed",
+            f"{name} is given seed={given}, which is training.seed, and not its own {default}.",
+            f"Write model.options.seed = {default} to keep its own.",
+        )
+
+
+def seed_notes(model: keras.Model) -> list[ModelNote]:
+    """Return what to tell of the seed by which the model was made: nothing, if that is its own."""
+    return [note for each in (model, made_by_user(model)) if (note := _seeds.get(each))][:1]
 
 
 def came_from(model: keras.Model, guard: Guard) -> None:

@@ -31,7 +31,7 @@ from gpu_studio.plan.targets import in_words
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import DataError, PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import Guard, unguarded
-from gpu_studio.trainer.keras_objects.forms import OutputForm, Wants
+from gpu_studio.trainer.keras_objects.forms import OutputForm, Wants, laid_out, laid_out_weight
 from gpu_studio.trainer.keras_objects.given import Batches, GivenMetric, given_metric, in_two
 from gpu_studio.trainer.keras_objects.named import (
     JUDGING,
@@ -85,6 +85,16 @@ class SampleLoss:
         """Whether the loss of a batch is the sum over its numbers, and not their mean."""
         return bool(self.keras_loss.reduction == "sum")
 
+    @property
+    def apart(self) -> bool:
+        """Whether it leaves its numbers apart, for `fit` to sum their gradients."""
+        return self.given and not self.of_batches and self.keras_loss.reduction in (None, "none")
+
+    def numbers(self, targets: Any, outputs: Any) -> Any:
+        """How many numbers it has for a sample, a float32 scalar."""
+        losses = self._called(targets, outputs)
+        return tf.cast(tf.size(losses) / tf.shape(losses)[0], tf.float32)
+
     def __call__(self, targets: Any, outputs: Any) -> Any:
         """The loss of each sample, float32 (batch,)."""
         return self.judged(targets, outputs)[0]
@@ -112,7 +122,7 @@ class SampleLoss:
             return _of_each(losses, tf.reduce_sum), None
         if self.keras_loss.reduction == "mean_with_sample_weight" and weights is not None:
             mask = weights if mask is None else mask * weights
-        if mask is None:
+        if mask is None or self.apart:
             return _of_each(losses), None
         return _of_each(losses), _of_each(tf.broadcast_to(mask, tf.shape(losses)))
 
@@ -239,17 +249,17 @@ def given_loss(
     """
     function = not isinstance(made, keras.losses.Loss)
     loss = LossFunctionWrapper(made, name=name) if function else made
-    if loss.reduction in (None, "none"):
-        raise PlanRefused(
-            f"The loss {name} has the reduction {loss.reduction}, and leaves a number for each "
-            "sample: what is made small is one number.",
-            ['Give it reduction="sum_over_batch_size", or "sum".'],
-        )
     found = SampleLoss(name, loss, form, given=True, guard=guard)
     shapes = [found.shape_of(*each) for each in batches]
     rows = [len(keras.tree.flatten(targets)[0]) for targets, _outputs in batches]
     apart = all(shape[:1] == (count,) for shape, count in zip(shapes, rows, strict=True))
     return replace(found, of_batches=not apart, examples=batches)
+
+
+def no_loss(form: OutputForm) -> SampleLoss:
+    """The loss of an output that learns nothing: 0, whatever it gives."""
+    zero = LossFunctionWrapper(lambda _targets, made: tf.zeros(tf.shape(made)[:1]), name="none")
+    return SampleLoss("none", zero, form, given=True)
 
 
 def _loss_name(field: str, loss: Named, dataset: Dataset, form: OutputForm) -> str:
@@ -426,25 +436,10 @@ def _adapted(metric_class: Any, form: OutputForm, wants: Wants) -> Any:
             labels, predictions = form.labels(wants, y_true), form.predictions(wants, y_pred)
             mask = _mask_of(y_pred) if masked else None
             if len(form.shape) > 1 or mask is not None:
-                sample_weight = _laid_out_weight(sample_weight, mask, predictions)
-                labels = _laid_out(labels, len(form.shape) - 1)
-                predictions = _laid_out(predictions, len(form.shape) - 1)
+                sample_weight = laid_out_weight(sample_weight, mask, predictions)
+                labels = laid_out(labels, len(form.shape) - 1)
+                predictions = laid_out(predictions, len(form.shape) - 1)
             return super().update_state(labels, predictions, sample_weight=sample_weight)
 
     Adapted.__name__ = Adapted.__qualname__ = metric_class.__name__
     return Adapted
-
-
-def _laid_out(numbers: Any, axes: int) -> Any:
-    """Return the numbers with this many axes joined to that of the samples."""
-    return keras.ops.reshape(numbers, (-1, *numbers.shape[1 + axes :]))
-
-
-def _laid_out_weight(weight: Any, mask: Any, predictions: Any) -> Any:
-    shape = tf.shape(predictions)[:-1]
-    weight = tf.ones(shape[:1]) if weight is None else tf.cast(weight, tf.float32)
-    each = tf.reshape(weight, tf.concat([shape[:1], tf.ones_like(shape[1:])], axis=0))
-    counted = tf.broadcast_to(each, shape)
-    if mask is not None:
-        counted *= tf.cast(mask, tf.float32)
-    return tf.reshape(counted, (-1,))

@@ -10,6 +10,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from gpu_studio.plan import Named, Shape, kind_of, meetings, reference, shown
 from gpu_studio.plan.keras_objects import Kind
@@ -224,3 +225,19 @@ def _add_up(outputs: Any) -> bool:
 
 def _are_within(outputs: Any) -> bool:
     return bool(((outputs >= 0) & (outputs <= 1)).all())
+
+
+def laid_out(numbers: Any, axes: int) -> Any:
+    """Return the numbers with this many axes joined to that of the samples."""
+    return keras.ops.reshape(numbers, (-1, *numbers.shape[1 + axes :]))
+
+
+def laid_out_weight(weight: Any, mask: Any, predictions: Any) -> Any:
+    """Return weights of samples, or ones, for predictions so laid out; what is masked has 0."""
+    shape = tf.shape(predictions)[:-1]
+    weight = tf.ones(shape[:1]) if weight is None else tf.cast(weight, tf.float32)
+    each = tf.reshape(weight, tf.concat([shape[:1], tf.ones_like(shape[1:])], axis=0))
+    counted = tf.broadcast_to(each, shape)
+    if mask is not None:
+        counted *= tf.cast(mask, tf.float32)
+    return tf.reshape(counted, (-1,))

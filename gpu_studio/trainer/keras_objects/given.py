@@ -18,7 +18,7 @@ import tensorflow as tf
 from keras.src.utils import naming
 
 from gpu_studio.plan import listed
-from gpu_studio.trainer.batch_parts import Added, of_part, ways_of
+from gpu_studio.trainer.batch_parts import Added, of_part, one_number, ways_of
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import (
@@ -295,6 +295,18 @@ class GivenMetric:
                 f"The metric {self.name} gives {_several(result)}, and a curve is drawn of one.",
                 ["Let its result be one number, such as the mean.", "Or leave it out."],
             )
+
+    def cautions(self, parts: int, what: str) -> Iterator[str]:
+        """What depends on the `parts` that a batch comes in. Raises PlanRefused as it must be."""
+        if self.sequential:
+            raise PlanRefused(
+                f"The metric {self.name} is no sum over the samples: it must see one batch after "
+                f"another, and here {parts} {what} each see a part of a batch.",
+                ["Train on one device, in whole batches.", f"Or leave {self.name} out."],
+            )
+        self.look_at_parts()
+        if not self.splits:
+            yield one_number(self.name, parts, what, is_mean=self.is_mean)
 
     def look_at_parts(self) -> None:
         """Learn how it counts in several parts of a batch, from batches that it has looked at.

@@ -11,16 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from gpu_studio.plan import Named, OutputTraining, Training, choose_one, listed, path_to, reference
 from gpu_studio.plan.keras_objects import COMPILED
 from gpu_studio.plan.targets import in_words
-from gpu_studio.trainer.batch_parts import one_number
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import Path, flat, leaves
-from gpu_studio.trainer.data.values import strata_of
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import compiled_model, guard_of
 from gpu_studio.trainer.keras_objects.compiled import (
@@ -28,6 +25,7 @@ from gpu_studio.trainer.keras_objects.compiled import (
     given_loss,
     make_loss,
     make_metrics,
+    no_loss,
 )
 from gpu_studio.trainer.keras_objects.forms import OutputForm
 from gpu_studio.trainer.keras_objects.given import (
@@ -53,7 +51,8 @@ class Head:
     sample, as its `metrics` take them. `name` is that of the output; empty if there is one only.
     `weighed` is the place of its samples' weights among all weights; None if there are none. Where
     `fit` does not name the output in the results, `told` is there the name of the mean loss.
-    `by_samples` says that this mean is over samples, as in a `fit` that runs eagerly.
+    `by_samples` says that this mean is over samples, as in a `fit` that runs eagerly. One that does
+    not `learn` is measured only.
     """
 
     loss: SampleLoss
@@ -66,6 +65,7 @@ class Head:
     told: str = ""
     weighed: int | None = None
     by_samples: bool = False
+    learns: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,14 @@ class Objective:
     def name(self) -> str:
         """The losses by name, for a reader."""
         return ", ".join(
-            f"{head.name}: {head.loss.name}" if head.name else head.loss.name for head in self.heads
+            f"{head.name}: {head.loss.name}" if head.name else head.loss.name
+            for head in self.heads
+            if head.learns
         )
 
     def __call__(self, targets: Any, outputs: Any, sample_weight: Any = ()) -> Any:
         """The loss of each sample, float32 (batch,): the weighted sum over the outputs."""
-        judged = self.judged(targets, outputs, sample_weight)
-        return self.total([each.losses for each in judged])
+        return self.total([each.losses for each in self.judged(targets, outputs, sample_weight)])
 
     def judged(
         self,
@@ -152,7 +153,7 @@ class Objective:
         for head in self.heads:
             for metric in head.metrics:
                 if isinstance(metric, GivenMetric):
-                    yield from _of_parts(metric, parts, what)
+                    yield from metric.cautions(parts, what)
             if said := _no_sum_of_parts(head.loss):
                 if placed:
                     raise _another_loss(said, parts)
@@ -161,11 +162,24 @@ class Objective:
                     "run trains on their mean: that is another loss than on one device."
                 )
 
+    def trained(self, loss: Any, judged: Sequence[Judged], weight: Any) -> Any:
+        """Return what a step makes small: a part's `loss`, as often as `fit` counts it.
+
+        A loss without a reduction is told as the mean of its numbers, and its gradient is that of
+        their sum. `weight` is that of each sample in the batch: one by their number, or 0.
+        """
+        apart = [each for each in judged if each.head.loss.apart]
+        if not apart:
+            return loss
+        counts = [each.head.loss.numbers(each.targets, each.outputs) for each in apart]
+        return loss * tf.math.divide_no_nan(tf.reduce_max(counts), tf.reduce_max(weight))
+
     def total(self, losses: Sequence[Any]) -> Any:
         """Return the weighted sum of the heads' losses; 0 if there are none."""
         terms = [
             loss if head.weight == 1 else head.weight * loss
             for head, loss in zip(self.heads, losses, strict=True)
+            if head.learns
         ]
         return terms[0] if len(terms) == 1 else tf.add_n(terms) if terms else tf.zeros(())
 
@@ -174,7 +188,8 @@ class Objective:
 class Learner:
     """An output and the target that it is to learn, before there are losses and metrics.
 
-    `data` have this target only; `training` says what it learns by, `field` where in the plan.
+    `data` have this target only; `training` says what it learns by, `field` where in the plan. One
+    that does not `learn` is measured only. `alone` says that the model has no other output.
     """
 
     end: End
@@ -187,6 +202,8 @@ class Learner:
     form: OutputForm
     given: CompiledOutput
     class_weight: Mapping[int, float]
+    learns: bool = True
+    alone: bool = True
 
 
 class _Compiled:
@@ -214,6 +231,14 @@ class _Compiled:
         """Whether the output learns nothing, as the others alone were compiled with losses."""
         as_compiled = bool(self._losses) and loss.name in ("auto", COMPILED)
         return as_compiled and end.place not in self._losses
+
+    def measures(self, end: End, training: Training) -> bool:
+        """Whether an output that learns nothing has metrics of its own."""
+        own = training.outputs.get(end.name, OutputTraining()).metrics
+        named = training.metrics if own is None else own
+        as_compiled = any(each.name in ("auto", COMPILED) for each in named)
+        mine = (each for each in self._metrics if each.place.output == end.place)
+        return any(mine) if as_compiled else bool(own)
 
     def of(self, place: Place, training: Training) -> CompiledOutput:
         """What is known of the output at `place`, which is to learn by `training`."""
@@ -256,9 +281,11 @@ def learners_of(training: Training, dataset: Dataset, model: keras.Model) -> lis
     def learner(end: End, path: Path) -> Learner:
         target = path, places[path], weights.get(end.place)
         made = _learner(training, dataset, model, end, target, compiled)
-        return replace(made, class_weight=class_weight)
+        learns, alone = end in met_ends, len(outputs) == 1
+        return replace(made, class_weight=class_weight, learns=learns, alone=alone)
 
-    return [learner(*pair) for pair in sorted(learn, key=lambda pair: pair[0].place)]
+    used = [pair for pair in found if pair in learn or compiled.measures(pair[0], training)]
+    return [learner(*pair) for pair in sorted(used, key=lambda pair: pair[0].place)]
 
 
 def _class_weight(training: Training, dataset: Dataset, outputs: int) -> dict[int, float]:
@@ -276,20 +303,6 @@ def _class_weight(training: Training, dataset: Dataset, outputs: int) -> dict[in
     if why:
         raise PlanRefused(f"training.class_weight {why}.", ["Leave training.class_weight out."])
     return {int(number): float(weight) for number, weight in given.items()}
-
-
-def idle_class_weights(training: Training, dataset: Dataset) -> list[str]:
-    """Return the numbers of classes that the plan weighs, and that no sample is of.
-
-    None for a stream, of which only the beginning is known.
-    """
-    given, split = training.class_weight, dataset.train
-    if not given or split.stream is not None:
-        return []
-    (path, target), *_ = dataset.targets
-    found = strata_of(dict(leaves(split.wanted(slice(None))))[path], target)
-    there = set(np.unique(found).tolist())
-    return [number for number in given if int(number) not in there]
 
 
 def _weights_of(dataset: Dataset, outputs: Sequence[End]) -> dict[int, int]:
@@ -336,23 +349,24 @@ def make_objective(learners: Sequence[Learner]) -> Objective:
 
     They are those that the plan names, see `compiled`, or what the model was compiled with.
     """
-    several = len(learners) > 1
-    heads = tuple(
-        Head(
-            _loss_of(each),
-            _metrics_of(each),
-            each.form.example(each.data),
-            name=each.end.name if several else "",
-            told=each.given.loss.told if several and each.given.loss else "",
-            output=each.end.place,
-            target=each.target,
-            weight=each.weight,
-            weighed=each.weighed,
-            by_samples=each.given.eagerly,
-        )
-        for each in learners
+    return Objective(tuple(map(_head, learners)), learners[0].class_weight if learners else {})
+
+
+def _head(learner: Learner) -> Head:
+    given, loss = learner.given, _loss_of(learner)
+    return Head(
+        loss,
+        _metrics_of(learner),
+        learner.form.example(learner.data),
+        name="" if learner.alone else learner.end.name,
+        told=given.loss.told if given.loss and not learner.alone else "",
+        output=learner.end.place,
+        target=learner.target,
+        weight=learner.weight,
+        weighed=learner.weighed,
+        by_samples=given.eagerly or loss.apart,
+        learns=learner.learns,
     )
-    return Objective(heads, learners[0].class_weight if learners else {})
 
 
 def counts_as_compiled(learner: Learner) -> bool:
@@ -364,6 +378,8 @@ def counts_as_compiled(learner: Learner) -> bool:
 
 def _loss_of(learner: Learner) -> SampleLoss:
     given, found = learner.given, learner.given.loss
+    if not learner.learns:
+        return no_loss(learner.form)
     if found is not None:
         return given_loss(found.loss, found.loss.name, learner.form, given.guard, given.batches)
     at = learner.form, learner.field, given.batches
@@ -379,14 +395,6 @@ def _metrics_of(learner: Learner) -> list[Any]:
         ]
     at = learner.form, learner.field, given.batches, compiled
     return make_metrics(learner.training, learner.data, *at)
-
-
-def _in_turn(metric: str, parts: int, what: str) -> PlanRefused:
-    return PlanRefused(
-        f"The metric {metric} is no sum over the samples: it must see one batch after another, and "
-        f"here {parts} {what} each see a part of a batch.",
-        ["Train on one device, in whole batches.", f"Or leave {metric} out."],
-    )
 
 
 def _no_sum_of_parts(loss: SampleLoss) -> str:
@@ -440,11 +448,3 @@ def _refuse_aimless(model: keras.Model, dataset: Dataset) -> None:
             "of it adds a loss.",
             ["Return targets with the samples: (x, y).", "Or let a layer call self.add_loss(…)."],
         )
-
-
-def _of_parts(metric: GivenMetric, parts: int, what: str) -> Iterator[str]:
-    if metric.sequential:
-        raise _in_turn(metric.name, parts, what)
-    metric.look_at_parts()
-    if not metric.splits:
-        yield one_number(metric.name, parts, what, is_mean=metric.is_mean)

@@ -35,7 +35,13 @@ from gpu_studio.plan.targets import in_words
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, UserCodeError
 from gpu_studio.trainer.keras_objects import is_lone_softmax
-from gpu_studio.trainer.keras_objects.as_compiled import aligns_by_itself, came_from, compiled_notes
+from gpu_studio.trainer.keras_objects.as_compiled import (
+    aligns_by_itself,
+    came_from,
+    compiled_notes,
+    given_seed,
+    seed_notes,
+)
 from gpu_studio.trainer.model_ends import End, as_graph, check_inputs, met, outputs_of
 from gpu_studio.trainer.models.own_training import (
     TEST_STEP,
@@ -70,6 +76,8 @@ def python_model(
     if not isinstance(made, keras.Model):
         raise _no_model(function, made)
     check_steps(function.name, made)
+    if "seed" in function.arguments and "seed" not in options:
+        given_seed(PurePath(function.name).name, made, function.default_of("seed"), seed)
     samples = dataset.train.seen(slice(1))
     if own_in_steps(made):
         return built(made, dataset.train.given(slice(1)))
@@ -319,7 +327,12 @@ def notes_on(
         return ()
     name = PurePath(name_of(plan.model)).name
     compiled = () if own_in_steps(model) else compiled_notes(name, plan.training, model)
-    return (*compiled, *_always_one(name, model), *_scaled_again(name, model, dataset, seen))
+    return (
+        *seed_notes(model),
+        *compiled,
+        *_always_one(name, model),
+        *_scaled_again(name, model, dataset, seen),
+    )
 
 
 def _always_one(name: str, model: keras.Model) -> Iterator[ModelNote]:
@@ -362,27 +375,10 @@ def _scaled_again(
         )
 
 
-_PASSED = frozenset(
-    {
-        "Cast",
-        "ConcatV2",
-        "ExpandDims",
-        "GatherV2",
-        "Identity",
-        "MirrorPad",
-        "Pack",
-        "Pad",
-        "PadV2",
-        "Reshape",
-        "ResizeBicubic",
-        "ResizeBilinear",
-        "ResizeNearestNeighbor",
-        "ReverseV2",
-        "ScaleAndTranslate",
-        "Squeeze",
-        "StridedSlice",
-        "Transpose",
-    }
+_PASSED = (
+    {"Cast", "ConcatV2", "ExpandDims", "GatherV2", "Identity", "Pack", "Reshape", "ReverseV2"}
+    | {"MirrorPad", "Pad", "PadV2", "Squeeze", "StridedSlice", "Transpose"}
+    | {"ResizeBicubic", "ResizeBilinear", "ResizeNearestNeighbor", "ScaleAndTranslate"}
 )
 """Operations that leave the size of the numbers as it is."""
 _LEAST_DIVISOR = 127

@@ -160,9 +160,10 @@ def notes(placed: PlacedModel, cut: Cut, optimizer: Any) -> Iterator[Warned]:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The results of a micro-batch, and what its layers changed."""
+    """The results of a micro-batch, and what its layers changed. `trained` is made small."""
 
     loss: Any
+    trained: Any
     deltas: Deltas
     part: BatchPart
     caught: Caught
@@ -280,7 +281,7 @@ class PlacedProgram(Program):
         x, y, sample_weight, weight = part
         samples = sums.next_input(x), y, self.loss.weighted(y, sample_weight), weight
         result = self._judged(samples, step, number, turns, training=True)
-        sums.add(self.optimizer.scale_loss(result.loss))
+        sums.add(self.optimizer.scale_loss(result.trained))
         turns.end(sums.whole)
         return result
 
@@ -301,7 +302,8 @@ class PlacedProgram(Program):
         losses = [self._share(None, weight, each) for each in judged]
         inner = self.meters.inner.taken(caught, part)
         deltas = self.meters.added(judged, losses, inner, weight, number, _beside)
-        return _Result(tf.add_n([self.loss.total(losses), *terms]), deltas, part, caught)
+        loss = tf.add_n([self.loss.total(losses), *terms])
+        return _Result(loss, self.loss.trained(loss, judged, weight), deltas, part, caught)
 
     def _called(self, x: Any, caught: Caught, *, training: bool) -> Any:
         if not (training and self.placed.plan.recompute):

@@ -257,7 +257,8 @@ class ServedProgram(Program):
             loss, judged, (caught, part) = self._judged_replica(
                 _Part(number), x, wanted, weight, step, training=True
             )
-            scaled = self.optimizer.scale_loss(loss)
+            trained = self.loss.trained(loss, judged[0], weight)
+            scaled = self.optimizer.scale_loss(trained)
         gradients = tape.gradient(scaled, [v.value for v in trainable])
         self._learning = [v for v, g in zip(trainable, gradients, strict=True) if g is not None]
         self._written = caught.changed

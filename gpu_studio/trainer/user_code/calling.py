@@ -64,6 +64,13 @@ class UserFunction:
             code.co_firstlineno if code else line_of(self.name.rpartition(":")[2], self.file) or 1
         )
 
+    def default_of(self, name: str) -> Any:
+        """The default of its argument `name`; None if it has none."""
+        with suppress(TypeError, ValueError):  # no signature
+            found = inspect.signature(self.call).parameters.get(name)
+            return None if found is None or found.default is found.empty else found.default
+        return None
+
     def guarded(self, work: Callable[[], T], doing: str = "", patience: float = 0.0) -> T:
         """Return the result of `work`, which runs code of this file.
 

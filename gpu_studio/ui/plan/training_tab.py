@@ -126,6 +126,9 @@ class RunForm(Form):
         self.add(scope, Choice("batch is meant", list(_SCOPES), words=_SCOPES))
         self.shares = FactLines()
         self.put(self.shares)
+        self._add_switch(
+            "shuffle", "shuffle", "another order of the samples in each epoch; off: as they come"
+        )
         self.add_limited("training.seed", _LIMITS["seed"])
         self._add_switch(
             "mixed_precision",
@@ -147,6 +150,8 @@ class RunForm(Form):
         self.add_limited("training.steps_per_epoch", _LIMITS["steps_per_epoch"], "steps an epoch")
         validated = _LIMITS["validation_steps"]
         self.add_limited("training.validation_steps", validated, "validation steps")
+        often = _LIMITS["validation_freq"]
+        self.add_limited("training.validation_freq", often, "validate every")
 
     def _add_switch(self, name: str, label: str, hint: str) -> None:
         field = Field(f"training.{name}", label, hint, getattr(Training(), name))

@@ -99,6 +99,7 @@ def with_loss(loss):
     model = narrow()
     model.compile("adam", loss)
     return model
+def seeded(seed=7): return subclassed(3)
 def ctc(): return with_loss(keras.losses.CTC())
 def ctc_by_name(): return with_loss("ctc")
 def own_loss(): return with_loss({"dense": lambda y, made: made[:, 0]})
@@ -144,6 +145,23 @@ def test_that_equal_seeds_give_equal_weights(file: Path, function: str) -> None:
         (first != second).any()
         for first, second in zip(one.get_weights(), third.get_weights(), strict=True)
     )
+
+
+def test_that_a_seed_in_the_place_of_the_functions_own_is_told_until_the_plan_names_it(
+    file: Path,
+) -> None:
+    from gpu_studio.trainer.keras_objects.as_compiled import seed_notes
+    from gpu_studio.trainer.models import build_model
+
+    (told,) = seed_notes(build(file, "seeded", 3))
+    assert told.text == (
+        "own_models.py:seeded is given seed=3, which is training.seed, and not its own 7."
+    )
+    assert told.why == "Write model.options.seed = 7 to keep its own."
+    assert seed_notes(build(file, "seeded", 7)) == []
+    named = ModelSettings(python=f"{file}:seeded", options={"seed": 7})
+    assert seed_notes(build_model(named, DATASET, Path(), 3)) == []
+    assert seed_notes(build(file, "subclassed", 3)) == []
 
 
 def test_that_layers_of_every_kind_of_model_can_be_placed(file: Path) -> None:

@@ -101,9 +101,12 @@ def test_that_what_each_replica_gets_is_told_and_the_batch_can_be_meant_for_each
 
 
 @pytest.mark.parametrize(
-    ("name", "switched"), [("mixed_precision", True), ("tf32", False), ("jit_compile", True)]
+    ("name", "switched"),
+    [("mixed_precision", True), ("tf32", False), ("jit_compile", True), ("shuffle", False)],
 )
-def test_that_precision_is_switched_by_keyboard(tab, held, qtbot, name, switched) -> None:
+def test_that_precision_and_order_are_switched_by_keyboard(
+    tab, held, qtbot, name, switched
+) -> None:
     row = tab.run.rows[f"training.{name}"]
     row.control.setFocus()
     assert row.back.isHidden()
