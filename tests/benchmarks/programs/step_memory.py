@@ -2,9 +2,10 @@
 
 Prints the bytes of weights, slots, gradients and the batch, and the most in each step.
 
-`python step_memory.py PLAN BATCH`. The CPU gets the allocator that cards have, which counts every
-byte and its peak. The batch lies in memory before the step, because the data set does on a CPU: it
-is told apart, as `input`."""
+`python step_memory.py PLAN BATCH [BUSY_S]`. The CPU gets the allocator that cards have, which
+counts every byte and its peak. The batch lies in memory before the step, because the data set does
+on a CPU: it is told apart, as `input`. After the least number of steps more follow until all have
+taken BUSY_S seconds of the processors, or are enough."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import gc
 import json
 import os
 import sys
+import time
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -22,19 +24,19 @@ from gpu_studio.plan import Plan, load
 from gpu_studio.trainer import environment
 
 WARM_UP = 2
-STEPS = 30
+STEPS, ENOUGH = 30, 1000
 LIMIT_MIB = 8192
 
 
-def main(path: Path, batch: int) -> None:
+def main(path: Path, batch: int, busy_s: float = 0.0) -> None:
     """Measure the plan in the file with this batch."""
     plan = load(path)
     os.environ |= {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MIB)}
     environment.settle(plan)
-    sys.stdout.write(json.dumps(measured(plan, batch)) + "\n")
+    sys.stdout.write(json.dumps(measured(plan, batch, busy_s)) + "\n")
 
 
-def measured(plan: Plan, batch: int) -> dict[str, Any]:
+def measured(plan: Plan, batch: int, busy_s: float) -> dict[str, Any]:
     """Bytes.
 
     Of the variables, the gradients and the batch, and those that each step held besides.
@@ -43,7 +45,7 @@ def measured(plan: Plan, batch: int) -> dict[str, Any]:
 
     made = session.build(plan, Path.cwd(), lambda _event: None)
     # The steps first, in memory as building the model has left it: so a run finds it too.
-    return steps(made, batch) | {
+    return steps(made, batch, busy_s) | {
         "weights": sum(size(v.value) for v in made.model.variables),
         "slots": sum(size(v.value) for v in made.optimizer.variables),
         "gradients": sum(size(gradient) for gradient in gradients(made)),
@@ -69,7 +71,7 @@ def gradients(made: Any) -> list[Any]:
     ]
 
 
-def steps(made: Any, batch: int) -> dict[str, Any]:
+def steps(made: Any, batch: int, busy_s: float) -> dict[str, Any]:
     """`input`, the bytes of the batch, and `peaks`, the most that was given out in each step.
 
     That is all that the device holds: what is lost between the variables is in it.
@@ -88,7 +90,11 @@ def steps(made: Any, batch: int) -> dict[str, Any]:
     tensors = [(x[row], y[row], (), weight[row], np.float64(0)) for row in rows]
     parts = [tf.data.Dataset.from_tensors(part) for part in tensors]
     stream = iter(reduce(tf.data.Dataset.concatenate, parts).repeat())
-    peaks = [step(made.program, stream, number) for number in range(WARM_UP + STEPS)]
+    peaks, until = list[int](), time.process_time() + busy_s
+    for number in range(WARM_UP + ENOUGH):
+        if number >= WARM_UP + STEPS and time.process_time() > until:
+            break
+        peaks.append(step(made.program, stream, number))
     return {"input": x.nbytes + y.nbytes + weight.nbytes, "peaks": peaks[WARM_UP:]}
 
 
@@ -103,4 +109,4 @@ def step(program: Any, stream: Any, number: int) -> int:
     return int(config.experimental.get_memory_info("CPU:0")["peak"])
 
 
-main(Path(sys.argv[1]), int(sys.argv[2]))
+main(Path(sys.argv[1]), int(sys.argv[2]), *map(float, sys.argv[3:]))
