@@ -6,14 +6,18 @@ merely remembers, such as its place on the screen, is not here.
 
 from __future__ import annotations
 
+import fcntl
 import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from platformdirs import user_config_path
 
 from gpu_studio.common.paths import expanded
-from gpu_studio.common.safe_files import read_regular, replace_whole
+from gpu_studio.common.safe_files import open_regular, read_regular, replace_whole
 from gpu_studio.common.toml_text import toml_tables
 
 ENVIRONMENT: Final = "GPU_STUDIO_SETTINGS"
@@ -21,6 +25,8 @@ RUNS_FOLDER: Final = "runs.folder"
 THOUSANDS: Final = "numbers.thousands"
 _FILE: Final = "settings.toml"
 _MOST: Final = 1 << 20
+_TURNS: Final = 50
+_TURN_SECONDS: Final = 0.01
 _ABOUT: Final = "What GPU Studio was told for good. What is not here has its default."
 
 
@@ -68,8 +74,6 @@ class Choices:
 
     def set(self, key: str, value: Any) -> None:
         """Choose a value, or with None the default. The file is written now, as others left it."""
-        if self._values.get(key) == value:
-            return
         self._values[key] = value
         try:
             self._write(key, value)
@@ -86,26 +90,48 @@ class Choices:
         import tomlkit
 
         section, _, name = key.partition(".")
-        text = self._read() or f"# {_ABOUT}\n"
-        toml_tables(text)  # tomlkit has no limits of its own
-        document = tomlkit.parse(text)
-        table: Any = document.setdefault(section, tomlkit.table())
-        if not isinstance(table, dict):
-            raise ValueError(f"{section} in it is no table")
-        if value is not None:
-            table[name] = value
-        else:
-            table.pop(name, None)
-            if not table:
-                del document[section]
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_whole(self.path, [tomlkit.dumps(document).encode()])
+        with _in_turn(self.path.with_suffix(".lock")):
+            text = self._read() or f"# {_ABOUT}\n"
+            # tomlkit has no limits of its own.
+            if _flat(toml_tables(text)).get(key) == value:
+                return
+            document = tomlkit.parse(text)
+            table: Any = document.setdefault(section, tomlkit.table())
+            if not isinstance(table, dict):
+                raise ValueError(f"{section} in it is no table")
+            if value is not None:
+                table[name] = value
+            else:
+                table.pop(name, None)
+                if not table:
+                    del document[section]
+            replace_whole(self.path, [tomlkit.dumps(document).encode()])
 
     def _read(self) -> str:
         try:
             return read_regular(self.path, _MOST, follow=True).decode()
         except FileNotFoundError:
             return ""
+
+
+@contextmanager
+def _in_turn(file: Path) -> Iterator[None]:
+    """Have other windows that choose at this moment wait; nobody waits long, nor without locks."""
+    descriptor = open_regular(file, os.O_RDWR | os.O_CREAT)
+    try:
+        for _ in range(_TURNS):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_TURN_SECONDS)
+            except OSError:
+                break
+            else:
+                break
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _flat(document: dict[str, Any]) -> dict[str, Any]:

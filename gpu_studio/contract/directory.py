@@ -16,9 +16,9 @@ import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from gpu_studio.plan import AbsolutePlan
 
 SLUG_LENGTH = 40
+ID_TIME: Final = "%Y%m%dT%H%M%SZ"
+_ID: Final = re.compile(r"[0-9]{8}T[0-9]{6}Z-")
+_SET_BACK: Final = timedelta(days=1)
+"""A clock that the system had wrong at its start is off by hours: further ahead, an id is wrong."""
 HIDDEN = ".new-"
 
 
@@ -172,7 +176,7 @@ class RunDirectory:
         """
         make_private_directory(runs)
         while True:
-            name_of_run = new_id(name)
+            name_of_run = new_id(name, runs)
             path = runs / f"{HIDDEN}{name_of_run}"
             if (runs / name_of_run).exists():  # two of one second may draw the same
                 continue
@@ -187,12 +191,27 @@ class RunDirectory:
         return RunDirectory(self.path.rename(self.path.with_name(self.id.removeprefix(HIDDEN))))
 
 
-def new_id(name: str) -> str:
-    """Return a unique name for a run of the plan `name`.
+def new_id(name: str, runs: Path | None = None) -> str:
+    """Return a unique name for a run of the plan `name`, to be made under `runs`.
 
-    Names sort by time and say what the run is.
+    Names sort by time and say what the run is. Where the clock was set back, by a day at most, the
+    new one follows the newest run all the same.
     """
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{slug(name)}-{secrets.token_hex(2)}"
+    now = datetime.now(UTC)
+    newest = None if runs is None else _newest(runs, now + _SET_BACK)
+    if newest is not None and newest > now:
+        now = newest + timedelta(seconds=1)
+    return f"{now:{ID_TIME}}-{slug(name)}-{secrets.token_hex(2)}"
+
+
+def _newest(runs: Path, before: datetime) -> datetime | None:
+    """The time in the id of the newest run under `runs` that is no later; None if there is none."""
+    last = f"{before:{ID_TIME}}"
+    with os.scandir(runs) as entries:
+        found = [each.name for each in entries if _ID.match(each.name) and each.name < last]
+    with suppress(ValueError):
+        return datetime.strptime(max(found).partition("-")[0], ID_TIME).replace(tzinfo=UTC)
+    return None
 
 
 def slug(name: str) -> str:

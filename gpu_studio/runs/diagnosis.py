@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -133,6 +134,19 @@ def restarted(run: RunDirectory) -> Explanation | None:
         "The trainer ended without a word, and the computer has been restarted since: most likely "
         f"it went down, or lost its power, while the run trained.{_last_seen(run)}"
     )
+
+
+def read_only(run: RunDirectory, exit_code: int | None) -> Explanation | None:
+    """Nothing can be written into the run's folder any more, and no signal is known to end it."""
+    with suppress(OSError):
+        mine = run.path.stat().st_uid == os.geteuid()
+        if (exit_code or 0) >= 0 and mine and not os.access(run.path, os.W_OK):
+            return Explanation(
+                "The trainer ended without a word. Nothing can be written into its folder now: if "
+                "that was so while it trained, there was no way to tell more.",
+                ("See why, as with: dmesg | tail. It must be writable before you resume.",),
+            )
+    return None
 
 
 def out_of_memory(run: RunDirectory, log: str) -> Explanation | None:
@@ -346,6 +360,7 @@ def _lost(run: RunDirectory, exit_code: int | None) -> Explanation:
         or _from_log(log)
         or killed_for_memory(run, exit_code)
         or restarted(run)
+        or read_only(run, exit_code)
         or own_code(run, exit_code)
         or _from_exit_code(exit_code)
         or _WITHOUT_A_WORD

@@ -45,7 +45,8 @@ class Queue:
     @property
     def is_forsaken(self) -> bool:
         """Whether something may start and no runner is there to start it, as after a reboot."""
-        if self.has_runner or time.time() - self.version() / 1e9 < STARTING_SECONDS:
+        # By more than that it is in the future where the clock was set back.
+        if self.has_runner or abs(time.time() - self.version() / 1e9) < STARTING_SECONDS:
             return False
         return bool(self.startable())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -282,6 +283,10 @@ def test_that_a_queue_that_nobody_works_is_said_to_be_and_goes_on_when_told_to(
     assert (
         gpu_studio("queue", "list").err == ""
     )  # whoever has just added to it has also started its runner
+    changed = time.time()
+    os.utime(queue.folder, (changed, changed + 3600))  # the clock was set back since
+    assert "gpu-studio queue start" in gpu_studio("queue", "list").err
+    os.utime(queue.folder, (changed, changed))
     monkeypatch.setattr("gpu_studio.runs.queue.STARTING_SECONDS", 0.0)
     listed = gpu_studio("queue", "list")
     assert "gpu-studio queue start" in listed.err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from gpu_studio.common.choices import ENVIRONMENT, Choices, chosen_runs_folder
@@ -28,3 +30,37 @@ def test_that_a_name_that_no_folder_can_have_counts_as_not_chosen(tmp_path, monk
     assert chosen_runs_folder() == ""
     (tmp_path / "settings.toml").write_text('[runs]\nfolder = "/tmp/a"\n')
     assert chosen_runs_folder() == "/tmp/a"
+
+
+def test_that_what_two_windows_choose_at_once_is_both_kept(tmp_path):
+    """One of them read the file before the other had written it, and put its choice away."""
+
+    def choose(window):
+        choices = Choices(tmp_path)
+        for number in range(20):
+            choices.set(f"{window}.number", number)
+            choices.set(f"{window}.n{number}", number)
+
+    both = [threading.Thread(target=choose, args=(window,)) for window in ("one", "other")]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    wanted = {"number": 19} | {f"n{number}": number for number in range(20)}
+    chosen = Choices(tmp_path)
+    assert chosen.problem == ""
+    for window in ("one", "other"):
+        assert {key: chosen.get(f"{window}.{key}") for key in wanted} == wanted
+
+
+def test_that_the_last_choice_counts_although_another_window_has_chosen_otherwise(tmp_path):
+    one, other = Choices(tmp_path), Choices(tmp_path)
+    one.set("window.theme", "dark")
+    other.set("window.theme", "light")
+    one.set("window.theme", "dark")
+    assert Choices(tmp_path).get("window.theme") == "dark"
+    other.set("window.theme", None)
+    written = one.path.stat().st_ino
+    other.set("window.theme", None)
+    assert Choices(tmp_path).get("window.theme") is None
+    assert one.path.stat().st_ino == written

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,9 +42,35 @@ def test_that_any_name_makes_a_slug_that_every_file_system_takes(name):
     assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", slug(name))
 
 
+def test_that_a_run_follows_the_newest_though_the_clock_was_set_back(tmp_path, monkeypatch):
+    clocks = [
+        datetime(2026, 11, day, hour, tzinfo=UTC) for day, hour in ((9, 23), (9, 11), (9, 12))
+    ]
+    monkeypatch.setattr(directory, "datetime", SetClock)
+    made = []
+    for SetClock.time in clocks:
+        made.append(RunDirectory.create(tmp_path, "x").id)
+    assert made == sorted(made)
+    assert made[1].startswith("20261109T230001Z-")
+    # What lies days ahead was named by a wrong clock.
+    RunDirectory(tmp_path / "99991231T235959Z-x-0000").path.mkdir()
+    SetClock.time = datetime(2026, 11, 7, tzinfo=UTC)
+    assert RunDirectory.create(tmp_path, "x").id.startswith("20261107T000000Z-")
+
+
+class SetClock(datetime):
+    """The time that a test has set."""
+
+    time: datetime
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls.time
+
+
 def test_that_two_runs_of_one_second_never_share_a_name(tmp_path, monkeypatch):
     drawn = iter(["aaaa", "aaaa", "bbbb"])
     names = (f"20261126T000000Z-small-{each}" for each in drawn)
-    monkeypatch.setattr(directory, "new_id", lambda _name: next(names))
+    monkeypatch.setattr(directory, "new_id", lambda *_: next(names))
     made = [RunDirectory.create(tmp_path, "small").id[-4:] for _ in range(2)]
     assert made == ["aaaa", "bbbb"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 
 import pytest
 from real_runs import eventually, has_trained
@@ -60,6 +61,15 @@ def test_that_an_end_without_a_word_is_not_guessed_at(ended):
     launched = ended("--vanish-at", "3")
     assert "without a word" in explain(launched.directory).message
     assert "exit code 3" in explain(launched.directory, 3).message
+
+
+def test_that_a_folder_that_can_only_be_read_is_named(small_disk):
+    run = RunDirectory.create(small_disk.path, "x")
+    run.log_file.write_text("")
+    assert "killed" in explain(run).message
+    subprocess.run(["mount", "-o", "remount,ro", small_disk.path], check=True)
+    assert "Nothing can be written into its folder now" in explain(run).message
+    assert explain(run, -9).message == "The trainer was ended by SIGKILL."
 
 
 def test_that_a_kill_seen_by_the_launcher_names_the_signal_and_the_usual_cause(start):

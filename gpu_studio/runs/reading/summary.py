@@ -31,6 +31,7 @@ from gpu_studio.contract import (
     resumed_from,
     write_private,
 )
+from gpu_studio.contract.directory import ID_TIME
 from gpu_studio.contract.events import decode
 from gpu_studio.runs.labels import number_of, plan_name
 from gpu_studio.runs.reading.epochs import BestValue, EpochTable, higher_is_better
@@ -45,7 +46,6 @@ _FREQUENT: Final = frozenset((b"steps", b"memory", b"learning_rate", b"workers")
 _BESIDE: Final = frozenset((b"epoch", b"checkpoint", b"log", b"warning"))
 _BEFORE_KIND: Final = len(b'{"event":"')
 _TOGETHER: Final = 512
-_ID_TIME = "%Y%m%dT%H%M%SZ"
 _ENDINGS: Final = {"early_stopping": "early stopping", "stopped_now": "without a checkpoint"}
 
 
@@ -266,7 +266,7 @@ def headline(epochs: EpochTable) -> str | None:
 def created_at(run: RunDirectory) -> float:
     """Return when `run` was created, in seconds since 1970 (UTC): by its id, or its directory."""
     try:
-        return datetime.strptime(run.id.partition("-")[0], _ID_TIME).replace(tzinfo=UTC).timestamp()
+        return datetime.strptime(run.id.partition("-")[0], ID_TIME).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return run.path.stat().st_mtime
 

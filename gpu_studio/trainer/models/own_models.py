@@ -387,7 +387,7 @@ _LEAST_MEAN = 50
 
 
 def own_scaling(model: keras.Model, shape: tuple[int, ...]) -> str:
-    """Return what the model does to scale bytes down, as a verb with its object; empty if nothing.
+    """Return what the model does that only suits bytes, as a verb with its object; or nothing.
 
     A sample has this `shape`, and is float32. What `Rescaling(1 / 255)` and Keras'
     `preprocess_input` do is found in the traced model, where layers, operations and nested models
@@ -409,7 +409,7 @@ def _traced(model: keras.Model, shape: tuple[int, ...]) -> Any:
 def _first(tensor: Any) -> Iterator[tuple[Any, Any]]:
     """Return the first operations on the samples, each with the tensor of samples it takes."""
     for operation in tensor.consumers():
-        if operation.type in _PASSED:
+        if operation.type in _PASSED and not operation.outputs[0].dtype.is_integer:
             yield from _first(operation.outputs[0])
         else:
             yield operation, tensor
@@ -417,6 +417,8 @@ def _first(tensor: Any) -> Iterator[tuple[Any, Any]]:
 
 def _scaling(found: tuple[Any, Any]) -> str:
     operation, samples = found
+    if operation.type == "Cast":
+        return "makes whole numbers of its samples"
     if len(operation.inputs) != 2:
         return ""
     left, right = operation.inputs

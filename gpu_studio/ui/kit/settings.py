@@ -147,6 +147,11 @@ class Settings:
             return float(value)
         return value if isinstance(value, type(setting.default)) else setting.default
 
+    def now(self, setting: Setting[T]) -> T:
+        """As `get`, with what other windows have remembered since: for what is added to."""
+        self._store.sync()
+        return self.get(setting)
+
     def set(self, setting: Setting[T], value: T) -> None:
         """Remember a value, unless it is there already.
 

@@ -265,7 +265,7 @@ class Lessons(QObject):
         self._services.notice.say(text)
 
     def _finished(self) -> list[int]:
-        return [int(each) for each in self._settings.get(LESSONS) if each.isdecimal()]
+        return [int(each) for each in self._settings.now(LESSONS) if each.isdecimal()]
 
     def _seen(self) -> LessonSight:
         from gpu_studio.runs.lessons import LessonSight

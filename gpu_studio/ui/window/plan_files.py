@@ -323,7 +323,7 @@ class PlanFiles(QObject):
         return str(path.parent if path else Path.home())
 
     def _note(self, path: Path) -> None:
-        others = [each for each in self._settings.get(RECENT_PLANS) if each != str(path)]
+        others = [each for each in self._settings.now(RECENT_PLANS) if each != str(path)]
         self._settings.set(RECENT_PLANS, (str(path), *others)[:MOST_RECENT])
         self.recent_changed.emit()
 

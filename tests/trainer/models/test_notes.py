@@ -52,6 +52,14 @@ SCALING: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda k: k.applications.resnet50.preprocess_input,
         "takes about 124 from its samples",
     ),
+    "ids": (
+        lambda k: k.Sequential([k.layers.Flatten(), k.layers.Embedding(10, 2)]),
+        "makes whole numbers of its samples",
+    ),
+    "places, which are no samples": (
+        lambda k: lambda x: x + k.layers.Embedding(8, 3)(k.ops.arange(8)),
+        "",
+    ),
     "no scaling": (lambda k: k.layers.Conv2D(2, 3), ""),
     "to both sides of 0": (lambda k: k.layers.Rescaling(2.0, offset=-1), ""),
     "a division of what was computed": (lambda k: lambda x: k.layers.Conv2D(2, 3)(x) / 255, ""),

@@ -15,7 +15,7 @@ from gpu_studio.plan import Plan, load, save, starter
 from gpu_studio.plan.edits.training import set_training
 from gpu_studio.runs import catalogue
 from gpu_studio.ui.kit.dialogs import Question
-from gpu_studio.ui.kit.settings import LAST_PLAN, RECENT_PLANS, THEME
+from gpu_studio.ui.kit.settings import LAST_PLAN, RECENT_PLANS, THEME, Settings
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.window.frame import Rail
 from gpu_studio.ui.window.main_window import MainWindow, Settling
@@ -285,17 +285,21 @@ def test_that_a_last_plan_that_is_gone_gives_a_starter(open_window, plan_file, q
     assert window.document.path is None
 
 
-def test_that_recent_plans_stand_in_the_menu_the_last_first(
+def test_that_recent_plans_of_all_windows_stand_in_the_menu_the_last_first(
     open_window, plan_file, tmp_path, settings
 ) -> None:
-    other = tmp_path / "a&b.plan.toml"
+    other, elsewhere = tmp_path / "a&b.plan.toml", tmp_path / "elsewhere.plan.toml"
     save(Plan(), other)
+    save(Plan(), elsewhere)
     settings.set(RECENT_PLANS, (str(tmp_path / "gone.plan.toml"),))
     window = open_window(plan_file)
+    another = Settings(tmp_path / "settings" / "window.ini")
+    another.set(RECENT_PLANS, (str(elsewhere), *another.get(RECENT_PLANS)))
     window.plan_files.open(other)
-    first, second = window.findChild(RecentMenu).actions()
+    first, second, third = window.findChild(RecentMenu).actions()
     assert first.text().endswith("a&&b.plan.toml")
-    second.trigger()
+    assert second.text().endswith("elsewhere.plan.toml")
+    third.trigger()
     assert window.document.path == plan_file
 
 
