@@ -62,6 +62,12 @@ def test_that_a_warning_has_a_mend_that_removes_it_and_leaves_a_plan_that_runs(
     assert name not in names(mended, machine)
 
 
+def test_that_a_card_with_several_replicas_is_not_called_by_the_name_of_one_of_its_slices() -> None:
+    plan = with_settings(a_plan(), [SLICES, MIRRORED])
+    [caution] = [each for each in cautions(plan, ONE_CARD) if each.name == "shared hardware"]
+    assert caution.text == "Several replicas compute on GPU 0."
+
+
 def test_that_what_a_model_without_a_loss_measures_is_known_to_judge_it() -> None:
     settings = ["data.validation_fraction=0", 'model.name=""', "model.python=m.py:f"]
     plan = with_settings(a_plan(), settings)
