@@ -31,6 +31,8 @@ from gpu_studio.trainer.whole_batches import (
     rows_of,
     weighed,
     whole_batches,
+    with_last,
+    without_last,
 )
 
 PREFETCHED = 8
@@ -219,7 +221,7 @@ def _global_batches(stream: DatasetStream, batch: int, skipped: int) -> tf.data.
     ends_unseen = stream.steps(batch) is None and not stream.endless
     if ends_unseen and not can_be_whole(data):
         data = data.map(_as_it_stands(stream.parts))
-    return _with_last(data) if ends_unseen else _without_last(data)
+    return with_last(data) if ends_unseen else without_last(data)
 
 
 def _parts_of(stream: Any, element: Any) -> Any:
@@ -229,23 +231,6 @@ def _parts_of(stream: Any, element: Any) -> Any:
 def _told(made: Any, size: Any, last: Any) -> Any:
     """Return what a part says of itself."""
     return tf.stack([moment_after(made), tf.cast(size, tf.float64), tf.cast(last, tf.float64)])
-
-
-def _without_last(data: tf.data.Dataset) -> tf.data.Dataset:
-    """Pair each element with False: who reads it knows how many there are."""
-    return tf.data.Dataset.zip((data, tf.data.Dataset.from_tensors(False).repeat()))
-
-
-def _with_last(data: tf.data.Dataset) -> tf.data.Dataset:
-    """Pair each element with whether it is the last, by looking one element ahead."""
-
-    def nothing(spec: Any) -> Any:
-        return tf.zeros([size or 0 for size in spec.shape], spec.dtype)
-
-    nobody = tf.nest.map_structure(nothing, data.element_spec)
-    ended = _without_last(data).concatenate(tf.data.Dataset.from_tensors((nobody, True)))
-    shifted = ended.scan(nobody, _as_it_stands(lambda before, now: (now[0], (before, now[1]))))
-    return shifted.skip(1)
 
 
 def evaluation_stream(split: Split, cut: Cut) -> tf.data.Dataset:

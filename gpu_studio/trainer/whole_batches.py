@@ -1,12 +1,14 @@
 """A batch of a `tf.data` pipeline that one replica trains on as it comes.
 
-What the pipeline itself were to do with it would be one more function of each of its iterators, and
-each takes 3 ms of every pass, and 0.4 ms for each operation in it: longer than some passes are. So
-the step does it.
+What the pipeline itself were to do with it would be one more function of each of its iterators.
+TensorFlow places and optimizes each anew, which takes 3 ms of every pass, and 0.4 ms for each
+operation: longer than some passes are. So the step does it; and what only the pipeline can do is
+done by functions that an iterator takes as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -16,6 +18,10 @@ from gpu_studio.trainer.input_wait import HOST
 
 _A_FEW_AXES = 2
 _AS_IT_COMES = (tf.float32, tf.int32, tf.string)
+_ON_ONE_DEVICE = {"experimental_ints_on_device": True}
+"""Pipelines run a function of this attribute as it was traced, on the host as all of theirs: see
+`FunctionMetadata::Create` and `CapturedFunction::Instantiate` in TensorFlow's captured_function.cc.
+"""
 
 
 class WholeBatch(NamedTuple):
@@ -32,13 +38,64 @@ def whole_batches(data: tf.data.Dataset, *, timed: bool) -> tf.data.Dataset:
     """
     moments = tf.data.Dataset.from_tensors(tf.zeros((), tf.float64)).repeat()
     if timed:  # of a pair's members the second is asked for when the first is there
-        moments = moments.map(_now)
+        moments = _made_by(tf.raw_ops.MapDataset, _now, moments, (), moments.element_spec)
     return tf.data.Dataset.zip(WholeBatch(data, moments))
 
 
-@tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
-def _now(_nothing: Any) -> Any:
-    return tf.timestamp()
+def _now(nothing: Any) -> list[Any]:
+    del nothing
+    return [tf.timestamp()]
+
+
+def without_last(data: tf.data.Dataset) -> tf.data.Dataset:
+    """Pair each element with False: who reads it knows how many there are."""
+    return tf.data.Dataset.zip((data, tf.data.Dataset.from_tensors(False).repeat()))
+
+
+def with_last(data: tf.data.Dataset) -> tf.data.Dataset:
+    """Pair each element, of tensors, with whether it is the last, by looking one element ahead."""
+
+    def nothing(spec: Any) -> Any:
+        return tf.zeros([size or 0 for size in spec.shape], spec.dtype)
+
+    nobody = tf.nest.map_structure(nothing, data.element_spec)
+    ended = without_last(data).concatenate(tf.data.Dataset.from_tensors((nobody, True)))
+    state, many = tuple(tf.nest.flatten(data.element_spec)), len(tf.nest.flatten(nobody))
+
+    def shifted(*given: Any) -> list[Any]:
+        before, now, over = given[:many], given[many:-1], given[-1]
+        return [*now, *before, over]
+
+    first = {"initial_state": tf.nest.flatten(nobody)}
+    scan, pairs = tf.raw_ops.ScanDataset, ended.element_spec
+    return _made_by(scan, shifted, ended, state, pairs, **first).skip(1)
+
+
+def _made_by(
+    operation: Any,
+    function: Callable[..., list[Any]],
+    data: tf.data.Dataset,
+    state: tuple[Any, ...],
+    made: Any,
+    **further: Any,
+) -> tf.data.Dataset:
+    """Return what an operation of `tf.data` makes of `data` by a function that is cheap to take.
+
+    The function gets and returns tensors in a row: first those of the `state`, if there is one,
+    then those of an element. It captures nothing. `made` is the specification of what comes.
+    """
+    once = tf.function(function, autograph=False, experimental_attributes=_ON_ONE_DEVICE)
+    given, specs = tf.nest.flatten(data.element_spec), tf.nest.flatten(made)
+    variant = operation(
+        input_dataset=tf.data.experimental.to_variant(data),
+        other_arguments=[],
+        f=once.get_concrete_function(*state, *given),
+        output_types=[each.dtype for each in specs],
+        output_shapes=[each.shape for each in specs],
+        preserve_cardinality=True,
+        **further,
+    )
+    return tf.data.experimental.from_variant(variant, made)
 
 
 def can_be_whole(data: tf.data.Dataset) -> bool:

@@ -235,6 +235,32 @@ def test_that_one_replica_makes_the_same_part_of_a_batch_as_a_pipeline_would(
     assert {float(each.ready) for each in untimed} == {0.0}
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_that_iterators_optimize_no_function_but_those_of_the_pipeline_itself(
+    known: bool, written: Written
+) -> None:
+    import tensorflow as tf
+
+    from gpu_studio.trainer.batches import stream_parts
+
+    def optimized(data: tf.data.Dataset) -> list[str]:
+        variant = tf.data.experimental.to_variant(data)
+        graph = tf.compat.v1.GraphDef.FromString(
+            tf.raw_ops.DatasetToGraphV2(input_dataset=variant).numpy()
+        )
+        as_they_are = "experimental_ints_on_device"
+        return sorted(
+            each.signature.name for each in graph.library.function if as_they_are not in each.attr
+        )
+
+    stream = load_data(Data(python=f"{written(CODE)}:with_an_empty_late"), 0, Path()).train.stream
+    if not known:
+        stream.length = None
+    own = optimized(stream.elements())
+    assert len(own) == 1
+    assert optimized(stream_parts(stream, 0, 1, whole=True)) == own
+
+
 @pytest.mark.parametrize(
     ("x", "y", "much"),
     [
