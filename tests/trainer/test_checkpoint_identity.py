@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -167,3 +168,14 @@ def test_that_of_large_samples_some_are_looked_at_and_all_targets(
     x[::10] = 1
     known.append(fingerprint(Split(x, y)))
     assert len(set(known)) == 4
+
+
+def test_that_samples_are_looked_at_a_piece_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = np.arange(1 << 17, dtype=np.float32).reshape(2048, 64), np.arange(2048)
+    whole = fingerprint(Split(x, y))
+    monkeypatch.setattr("gpu_studio.trainer.data.fingerprints._AT_ONCE", 1 << 14)
+    tracemalloc.start()
+    assert fingerprint(Split(x, y)) == whole
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < x.nbytes / 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -56,20 +57,23 @@ def fingerprint(split: Split | None) -> str | None:
     rows = np.arange(len(split)) if split.rows is None else split.rows
     digest.update(rows.tobytes())
     for number in range(len(flat(split.x)), len(split.arrays)):
-        for places in np.array_split(rows, 1 + rows.size * _row_bytes(split, number) // _AT_ONCE):
+        for places in _in_pieces(rows, _row_bytes(split.arrays[number])):
             digest.update(split.leaf(number, places).tobytes())
     for part in _some_samples(split, rows):
         digest.update(part.tobytes())
     return digest.hexdigest()
 
 
-_AT_ONCE = 1 << 26
-"""So many bytes of targets are read at once."""
+_AT_ONCE = 1 << 22
+"""So many bytes are read at once: copies of as much are made in memory that was used before."""
 
 
-def _row_bytes(split: Split, number: int) -> int:
-    array = split.arrays[number]
-    return math.prod(array.shape[1:]) * array.dtype.itemsize
+def _in_pieces(rows: Array, row_bytes: int) -> list[Array]:
+    return np.array_split(rows, 1 + rows.size * row_bytes // _AT_ONCE)
+
+
+def _row_bytes(array: Array) -> int:
+    return math.prod(array.shape[1:]) * array.itemsize
 
 
 def _described(split: Split) -> str:
@@ -88,9 +92,11 @@ def _as_older_versions(y: Array) -> Array:
     return y.reshape(-1) if y.size == len(y) and y.dtype.kind in "biu" else y
 
 
-def _some_samples(split: Split, rows: Array) -> list[Array]:
+def _some_samples(split: Split, rows: Array) -> Iterator[Array]:
     arrays = flat(split.x)
-    sample_bytes = max(1, sum(math.prod(x.shape[1:]) * x.itemsize for x in arrays))
+    sample_bytes = max(1, sum(map(_row_bytes, arrays)))
     count = max(1, min(len(rows), LOOKED_AT_BYTES // sample_bytes))
     chosen = rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
-    return [x[chosen] for x in arrays]
+    for x in arrays:
+        for places in _in_pieces(chosen, _row_bytes(x)):
+            yield x[places]
