@@ -263,7 +263,7 @@ def memory_table(memories: Sequence[PredictedMemory]) -> Table:
         table.add_row(
             memory.device,
             *parts,
-            size(memory.total),
+            f"{memory.at_most}{size(memory.total)}",
             limit,
             size(memory.free_bytes),
             _verdict(memory),

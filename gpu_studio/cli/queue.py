@@ -151,6 +151,7 @@ def _add(chosen: argparse.Namespace) -> int:
             path.absolute().parent,
             predicted=reported.bytes,
             incomplete=reported.incomplete,
+            bounds=reported.bounds,
         )
         for plan, path, reported in zip(read, chosen.plans, known, strict=True)
     ]

@@ -176,7 +176,9 @@ class Runner:
         launched = launch(
             plan, self._queue.runs, base=base, machine=machine, resume=resume, queued_as=entry.id
         )
-        reported = prediction.Prediction(bytes=entry.predicted, incomplete=entry.incomplete)
+        reported = prediction.Prediction(
+            bytes=entry.predicted, incomplete=entry.incomplete, bounds=entry.bounds
+        )
         prediction.write(launched.directory, reported)
         return launched
 

@@ -40,6 +40,7 @@ class PredictedMemory:
     `free_bytes` is what it could get now, besides the card's present users. Both are None on a CPU
     and where they are unknown. `without` names what is not in the total because it is not known
     beforehand, and `room_bytes` are advised for that besides; empty and 0 where there is no such.
+    With `bound` the total is one which most steps do not reach.
     """
 
     device: str
@@ -54,6 +55,12 @@ class PredictedMemory:
     free_bytes: int | None = None
     without: str = ""
     room_bytes: int = 0
+    bound: bool = False
+
+    @property
+    def at_most(self) -> str:
+        """What is said before the total: nothing, if it is no bound."""
+        return "at most " if self.bound else ""
 
     @property
     def parts(self) -> tuple[tuple[str, MemoryShare], ...]:
@@ -121,7 +128,8 @@ def measured_too(memory: PredictedMemory, factor: float | None) -> PredictedMemo
 
 def up_to(memory: PredictedMemory, why: str) -> PredictedMemory:
     """`memory`, noting that its total is a bound which most steps do not reach, and why."""
-    return replace(memory, total_formula=f"{memory.total_formula}; up to this: {why}")
+    words = f"{memory.total_formula}; at most this: {why}"
+    return replace(memory, total_formula=words, bound=True)
 
 
 def counted(count: int, things: str, size: int) -> str:

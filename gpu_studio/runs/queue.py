@@ -107,6 +107,7 @@ class Queue:
         *,
         predicted: Mapping[str, int] | None = None,
         incomplete: tuple[str, ...] = (),
+        bounds: tuple[str, ...] = (),
         resume: Resume | None = None,
     ) -> QueueEntry:
         """Append a plan, whose trainer starts in `base`. With `resume` it continues a run."""
@@ -118,6 +119,7 @@ class Queue:
             base=str(base.absolute()),
             predicted=dict(predicted or {}),
             incomplete=incomplete,
+            bounds=bounds,
             run=resume.run.id if resume else "",
             checkpoint=resume.checkpoint.name if resume else "",
         )

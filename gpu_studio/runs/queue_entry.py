@@ -20,7 +20,8 @@ class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
     """A waiting plan. `name` is the plan's, `added` the time, `base` the trainer's start folder.
 
     `predicted` has the bytes that it takes on each logical device, if known, of which those that
-    are `incomplete` lack cuDNN's workspaces or what XLA changes; `held` says why it does not start
+    are `incomplete` lack cuDNN's workspaces or what XLA changes, and of those in `bounds` most
+    steps take less; `held` says why it does not start
     by itself, and is empty if it may; `now` that it starts whatever is free, and `lets_pass` that
     later entries may start on what it waits for. A runner `claimed` it, at that time, just before
     starting it. With `run` it continues that run, from `checkpoint`.
@@ -32,6 +33,7 @@ class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
     base: str
     predicted: dict[str, int] = {}
     incomplete: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
     held: str = ""
     now: bool = False
     lets_pass: bool = False

@@ -16,6 +16,7 @@ from rich.console import Console
 from gpu_studio.cli import model as model_command
 from gpu_studio.cli.command import RefusedError
 from gpu_studio.hardware.source import SIMULATE
+from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ArrayFacts, ModelNote, PlanFacts
 from gpu_studio.plan import (
@@ -72,6 +73,15 @@ def test_that_a_device_with_little_room_for_cudnn_neither_fits_nor_does_not() ->
     device = json.loads(json.dumps(model_command.document(graph, memories)))["devices"][0]
     assert (device["fits"], device["may_lack"]) == (None, True)
     assert (device["without"], device["room_bytes"]) == ("cuDNN's workspaces", 512 << 20)
+
+
+def test_that_a_total_that_most_steps_do_not_reach_is_called_the_most_they_take() -> None:
+    memory = PredictedMemory("CPU:0", total=3 << 20)
+    for bound, words in ((False, "3 MiB"), (True, "at most 3 MiB")):
+        (known,) = model_command.document(THREE_LAYERS, [replace(memory, bound=bound)])["devices"]
+        row = drawn(model_command.memory_table([replace(memory, bound=bound)])).splitlines()[1]
+        assert [each.strip() for each in row.split("  ") if each][6] == words
+        assert known["bound"] == bound
 
 
 def test_that_the_document_can_be_read_by_programs() -> None:

@@ -108,7 +108,8 @@ def test_that_a_plan_that_cannot_be_trained_any_more_is_held_and_the_next_goes_o
 def test_that_a_card_is_waited_for_until_it_has_the_memory(queue, machine, trainer, runs_dir):
     whole = "devices.carve=[{ device = 'GPU:1', slices_mib = [3072] }]"
     sliced = with_settings(on_card("one", "GPU:1"), [whole])
-    queue.add(sliced, runs_dir, predicted={"GPU:1": 64 * MIB}, incomplete=("GPU:1",))
+    marked = ("GPU:1",)
+    queue.add(sliced, runs_dir, predicted={"GPU:1": 64 * MIB}, incomplete=marked, bounds=marked)
     free = iter([2048, 2048, 4096, 4096, 4096])
     told: list[str] = []
 
@@ -128,7 +129,7 @@ def test_that_a_card_is_waited_for_until_it_has_the_memory(queue, machine, train
     assert "waits for 3 GiB on GPU 1: 1 GiB can be had now" in told
     [run] = directories(runs_dir)
     assert prediction.read(run).bytes == {"GPU:1": 64 * MIB}
-    assert prediction.read(run).incomplete == ("GPU:1",)
+    assert prediction.read(run).incomplete == prediction.read(run).bounds == marked
 
 
 def test_that_two_plans_on_two_cards_train_at_the_same_time_and_two_on_one_do_not(

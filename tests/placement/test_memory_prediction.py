@@ -425,11 +425,11 @@ def test_that_only_what_micro_batches_hold_on_cpus_is_called_a_bound(device) -> 
     placed = [plan("placed", 64, placed=Placed(count, {"one": (device,)})) for count in (1, 4)]
     machine = TWO_CARDS if device == "GPU:0" else WITHOUT_CARDS
     whole, many = (
-        predicted(replace(each, devices=DeviceSettings()), facts, machine)[device].total_formula
+        predicted(replace(each, devices=DeviceSettings()), facts, machine)[device]
         for each in placed
     )
-    assert "up to this" not in whole
-    assert ("up to this" in many) == (device == "CPU:0")
+    assert (whole.bound, whole.at_most) == (False, "")
+    assert many.bound == ("at most this" in many.total_formula) == (device == "CPU:0")
 
 
 def test_that_gradients_are_held_of_micro_batches_going_back_at_once_and_of_the_others_sum() -> (

@@ -179,10 +179,11 @@ def test_that_no_runner_is_started_for_nothing(queue: Queue) -> None:
 
 
 def test_that_an_entry_keeps_what_was_predicted_of_it(queue: Queue) -> None:
-    entry = queue.add(PLAN, queue.runs, predicted={"GPU:0": 12}, incomplete=("GPU:0",))
+    marked = ("GPU:0",)
+    entry = queue.add(PLAN, queue.runs, predicted={"GPU:0": 12}, incomplete=marked, bounds=marked)
     assert json.loads((queue.folder / f"{entry.id}.json").read_text())["predicted"] == {"GPU:0": 12}
     assert queue.find(entry.id) == entry
-    assert entry.incomplete == ("GPU:0",)
+    assert entry.incomplete == entry.bounds == marked
 
 
 def test_that_no_link_in_the_queue_is_written_through(queue: Queue, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def figures_document(run: RunFigures) -> dict[str, Any]:
             "peak_bytes": run.peaks,
             "predicted_bytes": run.predicted,
             "predicted_without_workspaces": list(run.prediction.incomplete),
+            "predicted_at_most": list(run.prediction.bounds),
             "limit_bytes": run.limits,
             "joules": run.joules,
             "idle_seconds": run.idle_seconds,

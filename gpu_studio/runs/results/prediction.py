@@ -16,12 +16,18 @@ NOT_PREDICTED = "cuDNN's workspaces or what XLA changes"
 class Prediction(msgspec.Struct, kw_only=True, frozen=True):
     """Predicted peak `bytes` of a step on each logical device, and its seconds.
 
-    None: not predicted. On the devices in `incomplete` it is without NOT_PREDICTED.
+    None: not predicted. On the devices in `incomplete` it is without NOT_PREDICTED; on those in
+    `bounds` it is a bound, which most steps do not reach.
     """
 
     bytes: dict[str, int] = {}
     step_seconds: float | None = None
     incomplete: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+
+    def at_most(self, device: str) -> str:
+        """What is said before the bytes of this device: nothing, if they are no bound."""
+        return "at most " if device in self.bounds else ""
 
     def missing_on(self, device: str) -> str:
         """What is not in the bytes of this device, after them in words; empty if nothing is."""
@@ -48,6 +54,10 @@ class Foreseen(Protocol):
     def without(self) -> str:
         """What is not in them; empty if nothing is."""
 
+    @property
+    def bound(self) -> bool:
+        """Whether most steps do not reach them."""
+
 
 def of_memories(memories: Iterable[Foreseen], step_seconds: float | None = None) -> Prediction:
     """What to store of the memory that was predicted, without devices that take no part."""
@@ -56,6 +66,7 @@ def of_memories(memories: Iterable[Foreseen], step_seconds: float | None = None)
         bytes={each.device: each.total for each in used},
         step_seconds=step_seconds,
         incomplete=tuple(each.device for each in used if each.without),
+        bounds=tuple(each.device for each in used if each.bound),
     )
 
 

@@ -222,8 +222,9 @@ def _memory(run: RunFigures) -> Iterator[Fact]:
             # A difference from what leaves workspaces out would be no error of the prediction.
             more = run.prediction.missing_on(device) or _off(peak, foreseen)
             more = " for a whole step" if part else more
-            line = f"{size(foreseen)} predicted{more}"
-            yield Fact(MEMORY, "predicted", size(foreseen), foreseen, device, line)
+            words = f"{run.prediction.at_most(device)}{size(foreseen)}"
+            line = f"{words} predicted{more}"
+            yield Fact(MEMORY, "predicted", words, foreseen, device, line)
         line = f"limit {size(limit)}" if limit else ""
         yield Fact(MEMORY, "limit", size(limit) if limit else "none", limit, device, line)
         used = peak / limit if peak is not None and limit else None

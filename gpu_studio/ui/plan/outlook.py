@@ -77,7 +77,8 @@ class Prospect:
     others who hold the card's memory; None without a limit, or if that is unknown. `outside` is
     what CUDA and its libraries get of a whole card, in bytes; 0 where that does not apply. The
     total is what is known `without` what a library takes besides, for which `room` bytes are
-    advised; where it may lack those, `lacks` says so.
+    advised; where it may lack those, `lacks` says so. `at_most` is said before a total that is a
+    bound.
     """
 
     place: int
@@ -94,6 +95,7 @@ class Prospect:
     without: str = ""
     room: int = 0
     lacks: str = ""
+    at_most: str = ""
 
     @property
     def over(self) -> bool:
@@ -121,13 +123,10 @@ class Prospect:
         """The total of the limit; the limit alone until something is predicted."""
         if not self.parts:
             return self.limit
+        total = f"{self.at_most}{figures.size(self.total)}"
         if self.now is not None and self.most is not None and self.now < self.most:
-            return f"{figures.size(self.total)} of {figures.size(self.now)} free"
-        return (
-            f"{figures.size(self.total)} of {figures.size(self.most)}"
-            if self.most
-            else figures.size(self.total)
-        )
+            return f"{total} of {figures.size(self.now)} free"
+        return f"{total} of {figures.size(self.most)}" if self.most else total
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -242,6 +241,7 @@ def _predicted(prospect: Prospect, memory: PredictedMemory | None) -> Prospect:
         without=memory.without,
         room=memory.room_bytes,
         lacks=memory.lacking,
+        at_most=memory.at_most,
     )
 
 

@@ -165,14 +165,19 @@ class QueueControl(QObject):
         if plan is None:
             return
         base, target = document.folder, self._services.resuming.target
-        bytes_, incomplete = self._predicted(plan)
+        bytes_, incomplete, bounds = self._predicted(plan)
         if reason := self._never_fits(plan, bytes_):
             self._services.notice.say(
                 f"{plan.name} {reason}: it would wait for ever. {ANYWAY}", "warning"
             )
         elif self._do(
             lambda: self.queue.add(
-                plan, base, predicted=bytes_, incomplete=incomplete, resume=target
+                plan,
+                base,
+                predicted=bytes_,
+                incomplete=incomplete,
+                bounds=bounds,
+                resume=target,
             )
         ):
             self._services.resuming.end()
@@ -300,19 +305,23 @@ class QueueControl(QObject):
         machine = self._services.readiness.machine
         return "" if machine is None else never_fits(needs_of(plan, machine, predicted), machine)
 
-    def _predicted(self, plan: AbsolutePlan) -> tuple[dict[str, int], tuple[str, ...]]:
+    def _predicted(
+        self, plan: AbsolutePlan
+    ) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
         """What the open plan takes of each logical device, as far as TensorFlow has told of it.
 
-        With the devices on which cuDNN's workspaces come besides, or XLA changes it.
+        With the devices on which cuDNN's workspaces come besides, or XLA changes it, and those of
+        which it is a bound.
         """
         machine, facts = self._services.readiness.machine, self._services.facts.known_of(plan)
         if machine is None or facts is None:
-            return {}, ()
+            return {}, (), ()
         from gpu_studio.placement.memory import predict
 
         used = [each for each in predict(plan, machine, facts) if each.total]
         beside = tuple(each.device for each in used if each.without)
-        return {each.device: each.total for each in used}, beside
+        bounds = tuple(each.device for each in used if each.bound)
+        return {each.device: each.total for each in used}, beside, bounds
 
     def _row(self) -> QueueRow | None:
         place = self.model.place_of(self.selected)

@@ -25,14 +25,18 @@ def test_that_what_was_predicted_is_read_back(run):
 def test_that_it_is_kept_on_which_devices_workspaces_come_besides(run):
     memories = (
         PredictedMemory("GPU:0", total=7, without="cuDNN's workspaces"),
-        PredictedMemory("GPU:1", total=8),
+        PredictedMemory("GPU:1", total=8, bound=True),
         PredictedMemory("CPU:0"),
     )
     prediction.write(run, prediction.of_memories(memories, 0.5))
     kept = prediction.read(run)
     assert kept == Prediction(
-        bytes={"GPU:0": 7, "GPU:1": 8}, step_seconds=0.5, incomplete=("GPU:0",)
+        bytes={"GPU:0": 7, "GPU:1": 8},
+        step_seconds=0.5,
+        incomplete=("GPU:0",),
+        bounds=("GPU:1",),
     )
+    assert (kept.at_most("GPU:0"), kept.at_most("GPU:1")) == ("", "at most ")
     assert kept.missing_on("GPU:0") == ", without cuDNN's workspaces or what XLA changes"
     assert kept.missing_on("GPU:1") == ""
 

@@ -101,7 +101,8 @@ def amount_of(lane: Lane) -> str:
     if lane.memory is None:
         return ""
     taken = lane.memory.total
-    return figures.size_of(taken, lane.limit_bytes) if lane.limit_bytes else figures.size(taken)
+    said = figures.size_of(taken, lane.limit_bytes) if lane.limit_bytes else figures.size(taken)
+    return f"{lane.memory.at_most}{said}"
 
 
 def amounts_of(lane: Lane) -> tuple[str, ...]:
@@ -112,9 +113,9 @@ def amounts_of(lane: Lane) -> tuple[str, ...]:
     whole = amount_of(lane)
     if is_over(lane):
         return f"too much: {whole}", "too much"
-    return whole, figures.size(
-        lane.memory.total
-    ) if lane.memory is not None and not lane.why_not else whole
+    if lane.memory is None or lane.why_not:
+        return (whole,)
+    return whole, f"{lane.memory.at_most}{figures.size(lane.memory.total)}"
 
 
 def share_of(lane: Lane) -> float:

@@ -44,6 +44,7 @@ from gpu_studio.ui.plan.layers.lane_view import amounts_of, tip_of
 from gpu_studio.ui.plan.layers.layers_tab import LayersPicture, layers_picture
 from gpu_studio.ui.plan.layers.step_line import predicted_picture
 from gpu_studio.ui.plan.layers.toolbar import Wish, placed_for
+from gpu_studio.ui.plan.outlook import prospects
 
 TIMES = Measurement(
     {device: {name: LayerTime(1e-3, 0, 2e-3, 0, 1e-4) for name in LAYERS} for device in CPUS}
@@ -144,6 +145,17 @@ def test_that_too_much_memory_is_said_in_words_however_little_room_there_is() ->
     assert amounts_of(lane)[0].endswith(" / 2,048 KiB")
     assert "which is too much" in tip_of(lane)
     assert amounts_of(other) == ("0 / 4 GiB", "0 B")
+
+
+def test_that_what_micro_batches_take_on_logical_cpus_is_called_a_bound_everywhere() -> None:
+    for parts in (1, 4):
+        plan = placed_plan(micro_batches=parts)
+        lane = scene(plan).board.lane("CPU:1")
+        assert lane is not None
+        assert lane.memory is not None
+        (seen,) = (each for each in prospects(plan, MACHINE, [lane.memory]) if each.parts)
+        for words in (*amounts_of(lane), tip_of(lane).removeprefix("CPU:1: "), seen.amount):
+            assert words.startswith("at most ") == (parts > 1), words
 
 
 def test_that_shares_are_of_all_layers_and_by_measured_times_where_there_are_some() -> None:
