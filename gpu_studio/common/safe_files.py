@@ -98,16 +98,25 @@ _MOST_LINKS = 40
 _DESCRIPTORS = Path("/proc")
 
 
+_WITHOUT_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of writing alone, which do not say of which file."""
+
+
 def write_output(path: Path, parts: Iterable[bytes]) -> None:
     """Write `parts` to `path` as they arrive.
 
     Raises OSError and leaves the previous file intact.
     """
-    if is_stream(path):
-        _write_into(path, parts)
-    else:
-        target = Path(os.path.realpath(path))
-        replace_whole(target, parts, _permissions(target))
+    try:
+        if is_stream(path):
+            _write_into(path, parts)
+        else:
+            target = Path(os.path.realpath(path))
+            replace_whole(target, parts, _permissions(target))
+    except OSError as error:
+        if error.filename is None and error.errno in _WITHOUT_ROOM:
+            error.filename = str(path)
+        raise
 
 
 def is_stream(path: Path) -> bool:

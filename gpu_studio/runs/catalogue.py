@@ -154,6 +154,9 @@ def delete(run: RunDirectory) -> Path:
     except FileNotFoundError as error:
         back = _way_back(run.path.parent, run.id)
         raise UnknownRunError(f"{run.id} was deleted or moved meanwhile.{back}") from error
+    except OSError as error:
+        error.filename = str(run.path)  # which `utime` does not say
+        raise
 
 
 def _way_back(runs: Path, name: str) -> str:
@@ -265,6 +268,8 @@ def find(runs: Path, text: str, *, elsewhere: bool = False) -> RunDirectory:
     here = Path(text).absolute()
     if text and is_run(RunDirectory(here)):
         return _at(runs, here, elsewhere=elsewhere)
+    if text and (back := _way_back(runs, text)):
+        raise UnknownRunError(f"{text} is not in {runs} any more.{back}")
     if not known:
         raise UnknownRunError(f"There are no runs in {runs} yet: start one, with: gpu-studio train")
     if text == LATEST:

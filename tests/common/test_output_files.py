@@ -88,7 +88,7 @@ def test_that_a_device_is_written_into_and_stays_a_device(tmp_path):
 def test_that_a_full_device_is_an_error_and_stays_a_device(tmp_path):
     with pytest.raises(OSError, match="No space") as refused:
         write_output(tmp_path / "/dev/full", [b"lost"])
-    assert refused.value.errno == errno.ENOSPC
+    assert (refused.value.errno, refused.value.filename) == (errno.ENOSPC, "/dev/full")
     assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
 
 

@@ -179,6 +179,8 @@ def test_that_of_two_that_delete_a_run_the_second_is_told_and_shown_the_way_back
     back = f"gpu-studio runs restore {run.id}"
     with pytest.raises(UnknownRunError, match=f"was deleted or moved meanwhile.*{back}$"):
         catalogue.delete(run)
+    with pytest.raises(UnknownRunError, match=f"{run.id} is not in .* any more.*{back}$"):
+        find(runs_dir, run.id)
 
 
 def test_that_what_was_deleted_long_ago_goes_for_good(ended, runs_dir):

@@ -100,7 +100,7 @@ LEFT_OUT: dict[str, set[str]] = {
     "one_device": {*CASES, *IN_ONE_PART} - {"counting", "noise"},
     "mirrored": {
         *("orthogonal", "tied", "nested", "convolutional", "spectral_convolution", "listed"),
-        *("dictionary", "constrained", "active", "softmax", "divergence_of_each"),
+        *("dictionary", "constrained", "softmax", "divergence_of_each"),
         *("adamw", "adam, positions", "rmsprop, clipped by value", "nadam"),
     },
     # It differs from `mirrored` in where the weights are.
@@ -112,6 +112,7 @@ LEFT_OUT: dict[str, set[str]] = {
         "metered",
         "adam",
         "accumulated",
+        "constrained",
         "ema, overwritten",
         "nadam",
     },

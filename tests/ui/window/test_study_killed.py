@@ -72,4 +72,4 @@ def test_that_a_study_of_twelve_runs_killed_ten_times_measures_each_point_once(
             os.kill(process.pid, signal.SIGKILL)
         kill_trainers(runs)
     assert list(ended(runs).values()) == [1] * 12
-    assert window.studies.snapshot.done == 12
+    qtbot.waitUntil(lambda: window.studies.snapshot.done == 12, timeout=wait)
