@@ -11,6 +11,7 @@ from gpu_studio.cli.command import (
     OK,
     REFUSED,
     Commands,
+    RefusedError,
     add_command,
     add_force,
     add_json,
@@ -33,7 +34,8 @@ _CHECK = """examples:
   gpu-studio check digits.plan.toml --machine cluster-node.json --json"""
 _STARTER = """examples:
   gpu-studio starter
-  gpu-studio starter --output digits.plan.toml"""
+  gpu-studio starter --output digits.plan.toml
+  gpu-studio starter train.py --output train.plan.toml"""
 
 
 def register(commands: Commands) -> None:
@@ -51,6 +53,13 @@ def register(commands: Commands) -> None:
     add_json(parser)
     parser = add_command(
         commands, "starter", "write a plan made for this machine, ready to train", _STARTER, starter
+    )
+    parser.add_argument(
+        "script",
+        metavar="SCRIPT",
+        nargs="?",
+        type=Path,
+        help="a Python script that calls a model's fit: the plan trains that",
     )
     parser.add_argument(
         "--output", "-o", metavar="FILE", type=Path, help="the file to write, instead of stdout"
@@ -95,14 +104,17 @@ def check(chosen: argparse.Namespace) -> int:
 
 
 def starter(chosen: argparse.Namespace) -> int:
-    """Write the starter plan of this machine to stdout or a file."""
+    """Write the starter plan of this machine, or of a script on it, to stdout or a file."""
     import tomllib
 
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import this_machine
     from gpu_studio.common.safe_files import write_output
 
-    text = plans.dumps(plans.starter(this_machine(users=True)))
+    plan = plans.starter(this_machine(users=True))
+    if chosen.script:
+        plan = _of_script(plan, chosen.script, (chosen.output or Path("plan")).parent)
+    text = plans.dumps(plan)
     if chosen.output:
         refuse_to_replace([chosen.output], force=chosen.force)
         write_output(chosen.output, [text.encode()])
@@ -113,6 +125,20 @@ def starter(chosen: argparse.Namespace) -> int:
     else:
         say(text.rstrip("\n"))
     return OK
+
+
+def _of_script(starter: plans.Plan, script: Path, folder: Path) -> plans.Plan:
+    """The plan in `folder` that trains the script on what the starter plan has."""
+    from gpu_studio import plan as plans
+    from gpu_studio.contract.consent import read_code
+    from gpu_studio.plan.edits.sources import relative_path, with_script
+    from gpu_studio.plan.scripts import fit_in
+
+    plans.load(script)  # which says what is wrong with it
+    call = fit_in(read_code(script))
+    if call is None:
+        raise RefusedError(f"{script} is a plan, and no Python script that calls fit")
+    return with_script(starter, relative_path(script, folder), call)
 
 
 def _refuse(chosen: argparse.Namespace, problems: tuple[plans.Problem, ...]) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from gpu_studio.contract.consent import read_code, real_path
 from gpu_studio.plan import AbsolutePlan, choose_one, reference, references_of
+from gpu_studio.plan.scripts import FIT, fit_in, is_of_keras
 
 MOST = 200
 """Files that are read at most: a folder of so many modules is allowed as a folder."""
@@ -131,7 +132,8 @@ class Reading:
 
     `open` says that there may be names that parsing cannot find: from `import *`, or made by
     `__getattr__`. `problem` says why the file is not valid Python, with the line; empty if it is.
-    `trains` is the line that trains as soon as the file is imported, 0 if none seems to.
+    `trains` is the line that trains as soon as the file is imported, 0 if none seems to. `script`
+    says that the file calls `fit`, and that a plan may name that call.
     """
 
     defines: tuple[str, ...] = ()
@@ -139,10 +141,13 @@ class Reading:
     open: bool = False
     problem: str = ""
     trains: int = 0
+    script: bool = False
 
     def lacks(self, function: str) -> str:
         """Why this file cannot provide `function`, and what it does define; empty if it may."""
         if self.open or function in self.defines or function in self.binds:
+            return ""
+        if self.script and function == FIT:
             return ""
         callable_names = [name for name in self.defines if not name.startswith("_")]
         if not callable_names:
@@ -177,7 +182,9 @@ def read_as_text(code: bytes) -> Reading:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             binds.append(node.id)
     unseen = "*" in binds or "__getattr__" in defines
-    return Reading(tuple(defines), tuple(binds), unseen, trains=_trains_at(tree))
+    return Reading(
+        tuple(defines), tuple(binds), unseen, "", _trains_at(tree), fit_in(code) is not None
+    )
 
 
 def syntax_problem(error: SyntaxError) -> str:
@@ -191,29 +198,16 @@ def syntax_problem(error: SyntaxError) -> str:
     )
 
 
-_OF_KERAS_FIT = {"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"}
-"""One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
-
-
 def _trains_at(tree: ast.Module) -> int:
     """The line of a `fit` that runs when the file is imported, or of a call of what has one."""
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-    training = {each.name for each in functions if any(map(_fits, _run_by(each.body)))}
+    training = {each.name for each in functions if any(map(is_of_keras, _run_by(each.body)))}
     for node in _run_by(tree.body):
         if isinstance(node, ast.Call):
             calls = isinstance(node.func, ast.Name) and node.func.id in training
-            if calls or _fits(node):
+            if calls or is_of_keras(node):
                 return node.lineno
     return 0
-
-
-def _fits(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "fit"
-        and any(each.arg in _OF_KERAS_FIT for each in node.keywords)
-    )
 
 
 def _run_by(body: Sequence[ast.AST], *, as_program: bool = False) -> Iterator[ast.AST]:

@@ -253,11 +253,11 @@ def _returned(fitted: FittedPlan) -> str:
     options = options_of("data.options", data.options)
     if streamed:
         batched = _BATCHED if "one by one" in streamed else ""
-        words = {"file": place, "options": options, "function": literal(function)}
+        words = {"file": place, "options": options, "function": function}
         return fill(_STREAMS, batched=batched, **words, **_places(fitted.plan))
     head = f"{place}\nDATA_OPTIONS = {options}\n\n\n"
     named = _NAMED if "x_train" in fitted.names else _NAMED_WHOLE
-    return head + named + _arrays(fitted, fill(_CALLED, function=literal(function)))
+    return head + named + _arrays(fitted, fill(_CALLED, function=function))
 
 
 def _places(plan: Plan) -> dict[str, str]:

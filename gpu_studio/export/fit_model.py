@@ -18,7 +18,7 @@ from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import model as model_text
 from gpu_studio.export.optimizers import optimizer, optimizer_parameters
-from gpu_studio.export.own_code import CALL_OWN, names_code, options_of, place_of
+from gpu_studio.export.own_code import options_of, own_code, place_of
 from gpu_studio.export.script_text import call, fill, indented, listing, literal, options
 from gpu_studio.placement.plan_facts import Learnt
 from gpu_studio.plan import Named, OutputTraining, reference, shown
@@ -60,7 +60,7 @@ def shown(judged, adapted):
 def own_functions(fitted: FittedPlan) -> str:
     """The functions that read the user's own files, and adapt losses and metrics."""
     compiled = compiling(fitted)
-    text = CALL_OWN if names_code(fitted.facts) else ""
+    text = own_code(fitted.facts)
     text += _JUDGED if "judge(" in compiled else ""
     return (text + (_SHOWN if "shown(" in compiled else "")).lstrip("\n")
 
@@ -123,7 +123,7 @@ def building(fitted: FittedPlan) -> str:
         parameters=parameters,
         how="compiled by itself" if not compiled else "compiled as the plan says",
         offered=table("offered", _offered(fitted)),
-        function=literal(function),
+        function=function,
         compile=compiled,
     )
 

@@ -27,7 +27,7 @@ from gpu_studio.export.joined_updates import UPDATE_BY_SUMS, UPDATE_FOR_ALL
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import counts_tokens
-from gpu_studio.export.own_code import options_of
+from gpu_studio.export.own_code import called, options_of
 from gpu_studio.export.passes import SHOW
 from gpu_studio.export.phases import made_callback, phases, phases_callback
 from gpu_studio.export.prepared import prepared, preparing
@@ -368,7 +368,12 @@ def _own_callback(fitted: FittedPlan, place: int, named: Callback) -> Iterator[s
     file = literal(str(located(field, where.file, fitted.facts.base)))
     offered = {"model": "model", "epochs": "arguments.epochs", "batch_size": "BATCH_SIZE"}
     yield table("offered", {**offered, "steps_per_epoch": "steps_per_epoch", "seed": "SEED"})
-    given = [f"Path({file})", literal(where.function), options_of(field, named.options), "offered"]
+    given = [
+        f"Path({file})",
+        called(where, "callbacks", fitted.facts),
+        options_of(field, named.options),
+        "offered",
+    ]
     yield call(f"own_{place} = ", "call_own", given, indent=4)
 
 

@@ -12,7 +12,7 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError, Met, UnseenError
-from gpu_studio.export.own_code import place_of
+from gpu_studio.export.own_code import called, place_of
 from gpu_studio.export.script_data import ScriptData, source_of, stay_in_files
 from gpu_studio.export.tables import table_facts
 from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, Learnt, ModelFacts, paired
@@ -164,11 +164,13 @@ class FittedPlan:
         return any(each.compiled for each in self.learners.values())
 
     def place(self, variable: str, field: str, text: str, what: str) -> tuple[str, str]:
-        """Return the line that says where a function's file is, and the function's name."""
+        """Return the line that says where a function's file is, and the literal of its name."""
         named = reference(text)
         if named is None:
             raise AssertionError(text)  # a valid plan names one
-        return place_of(variable, field, named.file, self.facts, what), named.function
+        part = field.partition(".")[0]
+        place = place_of(variable, field, named.file, self.facts, what)
+        return place, called(named, part, self.facts)
 
 
 def _unseen(plan: Plan) -> str:

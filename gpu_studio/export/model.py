@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_studio.export.builders import builder_source
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.own_code import options_of, place_of
+from gpu_studio.export.own_code import called, options_of, place_of
 from gpu_studio.export.script_text import call, fill, listing, literal
 from gpu_studio.plan import Reference, Training, reference
 
@@ -95,7 +95,7 @@ def _called(facts: ScriptFacts, named: Reference) -> str:
         ),
         options=options_of("model.options", facts.plan.model.options),
         parameters="classes" if offered_outputs(facts) == "classes" else "",
-        function=literal(named.function),
+        function=called(named, "model", facts),
         shape=literal(facts.source.shape),
         compiled=_COMPILED if _leaves_open(facts.plan.training) else "",
         outputs=offered_outputs(facts),

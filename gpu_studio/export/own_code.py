@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpu_studio.contract.consent import read_code
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
-from gpu_studio.export.script_text import call, literal
-from gpu_studio.plan import reference, shown
+from gpu_studio.export.script_text import call, functions_of, literal
+from gpu_studio.plan import Reference, reference, references_of, shown
 from gpu_studio.plan.references import SCHEDULE
+from gpu_studio.plan.scripts import FIT, fit_in
 
 CALL_OWN = """\
 MODULES = {}
@@ -45,9 +47,60 @@ def call_own(file, name, options, offered):
 """The functions that read the user's own files, as the text of a script."""
 
 
+_OWN = "    if file not in MODULES:\n"
+_OWN_OF_SCRIPT = """\
+    if ":" in name:  # what a script gives its fit
+        return functools.partial(given_to_fit, file, name.partition(":")[2])
+"""
+_GIVEN_TO_FIT = """
+
+
+GIVEN = {}
+
+
+def given_to_fit(file, part, arguments=()):
+    \"\"\"The model of a script, its data, or the callbacks that know the model.\"\"\"
+    if part == "callbacks":
+        return GIVEN["callbacks"]
+    code = compile(file.read_bytes(), str(file), "exec")
+    model, given = call_of_fit(str(file), code, arguments)
+    if part == "data":
+        return data_given(given)
+    GIVEN["callbacks"] = given["callbacks"]
+    return model
+
+
+"""
+
+
 def own_code(facts: ScriptFacts) -> str:
     """The functions `own` and `call_own`; empty for a plan that names no function."""
-    return CALL_OWN if names_code(facts) else ""
+    if not names_code(facts):
+        return ""
+    named = [found for _, text in references_of(facts.plan) if (found := reference(text))]
+    if not any(is_script(each, facts) for each in named):
+        return CALL_OWN
+    taken = functions_of("user_code/scripts.py", "call_of_fit", "data_given", "named_arrays")
+    streams = ("is_stream", "is_dataset", "is_sequence", "_is_iterable")
+    taken += functions_of("data/stream_kinds.py", *streams)
+    return (
+        CALL_OWN.replace(_OWN, _OWN_OF_SCRIPT + _OWN) + (_GIVEN_TO_FIT + taken).rstrip("\n") + "\n"
+    )
+
+
+def is_script(named: Reference, facts: ScriptFacts) -> bool:
+    """Whether what a script gives its `fit` is meant. Raises ExportError."""
+    if named.function != FIT:
+        return False
+    try:
+        return fit_in(read_code(located("model.python", named.file, facts.base))) is not None
+    except (OSError, ValueError) as error:
+        raise ExportError(f"{named.file} cannot be read ({error}).") from error
+
+
+def called(named: Reference, part: str, facts: ScriptFacts) -> str:
+    """Return the literal by which `own` finds a function for this part of a plan."""
+    return literal(f"{FIT}:{part}" if is_script(named, facts) else named.function)
 
 
 def names_code(facts: ScriptFacts) -> bool:

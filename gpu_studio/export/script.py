@@ -399,6 +399,9 @@ def _finished(script: str) -> str:
     if "itertools." in script:
         before = ("io", "inspect", "importlib.util", "ctypes", "csv", "argparse")
         script = _imported(script, "itertools", before)
+    if "def is_stream(" in script:
+        line = "from pathlib import Path\n"
+        script = script.replace(line, f"from collections.abc import Iterable, Mapping\n{line}", 1)
     if "fnmatch." in script:
         script = _imported(script, "fnmatch", ("ctypes", "csv", "argparse"))
     return with_comments_wrapped(script)

@@ -14,6 +14,8 @@ import tomli_w
 
 from gpu_studio.common.safe_files import opened, write_output
 from gpu_studio.common.toml_text import NestedTooDeeplyError, toml_tables
+from gpu_studio.plan.references import SUFFIX
+from gpu_studio.plan.scripts import fit_in, plan_of
 from gpu_studio.plan.tables import LISTS, SECTIONS, from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, printable
 
@@ -33,10 +35,18 @@ def load(path: Path) -> Plan:
 
     Raises PlanError if the file is missing, cannot be read, is not UTF-8 or TOML, or has keys or
     values of the wrong kind, with every problem at once. Whether the plan makes sense is for
-    `validate` to say.
+    `validate` to say. The file may be a Python script that calls `fit`: the plan trains that.
     """
     source = printable(str(path))
-    return loads(_text_of(path, source), source)
+    return _of_script(path) or loads(_text_of(path, source), source)
+
+
+def _of_script(path: Path) -> Plan | None:
+    try:
+        call = fit_in(_bytes_of(path)) if path.suffix == SUFFIX else None
+    except (OSError, ValueError):
+        return None
+    return plan_of(path.name, call) if call else None
 
 
 def read_text(path: Path) -> str:
@@ -84,7 +94,7 @@ def _text_of(path: Path, source: str) -> str:
             source, f"not readable ({reason.lower()})", "check its name and permissions"
         )
     else:
-        if path.suffix != ".py":
+        if path.suffix != SUFFIX:
             return _decoded(content, source)
         problem = _python(path, source)
     raise PlanError([problem], source)
@@ -95,8 +105,9 @@ def _python(path: Path, source: str) -> Problem:
     return Problem(
         source,
         "Python code, and no plan",
-        f"a plan is a file of its own that names functions in {printable(path.name)}, under "
-        "model.python and data.python; `gpu-studio guide own-code` shows how",
+        "a script that calls a model's fit can be given in place of a plan. Else a plan is a file "
+        f"of its own that names functions in {printable(path.name)}, under model.python and "
+        "data.python; `gpu-studio guide own-code` shows how",
     )
 
 

@@ -44,6 +44,7 @@ from gpu_studio.plan.data import (
     layout_of,
     mask_folders,
 )
+from gpu_studio.plan.scripts import FIT
 
 _Check = Callable[[zipfile.ZipFile], str]
 _MOST_ARRAYS = 10_000
@@ -83,13 +84,20 @@ def consent_needed(plan: AbsolutePlan) -> list[tuple[Path, Standing]]:
 
 
 def trained_on_import(plan: AbsolutePlan) -> Iterator[Caution]:
-    """A warning for each Python file of `plan` that trains as soon as it is imported."""
+    """A warning for each Python file of `plan` that trains as soon as it is imported.
+
+    A script of which only the call of `fit` is named is not imported, and ends at that call.
+    """
+    named = [found for _, text in references_of(plan) if (found := reference(text))]
+    imported = {each.file for each in named if each.function != FIT}
+    scripts = {each.file for each in named} - imported
     for path in code_files(plan):
         try:
-            line = read_as_text(read_code(path)).trains
+            reading = read_as_text(read_code(path))
         except (OSError, ValueError):
             continue
-        if line:
+        line = reading.trains
+        if line and not (reading.script and str(path) in scripts):
             yield Caution(
                 f"trains on import: {path}",
                 f"{printable(path.name)} seems to train as soon as it is imported, by line {line}.",

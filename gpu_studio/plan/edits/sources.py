@@ -16,6 +16,7 @@ from gpu_studio.plan import Named, Plan
 from gpu_studio.plan.catalogue import DATA, MODELS
 from gpu_studio.plan.edits.change import value_at, with_value
 from gpu_studio.plan.references import absolute
+from gpu_studio.plan.scripts import FitCall, plan_of
 from gpu_studio.plan.validation import validate
 
 SOURCES = {
@@ -126,6 +127,12 @@ def with_file(plan: Plan, path: str, file: str, functions: Sequence[str]) -> Pla
     before = function_part(plan, path)
     only = functions[0] if len(functions) == 1 else ""
     return with_value(plan, path, _python_source(file, before if before in functions else only))
+
+
+def with_script(plan: Plan, file: str, call: FitCall) -> Plan:
+    """The plan on the same devices that trains what the call of `fit` in a script trains."""
+    made = plan_of(file, call)
+    return replace(plan, name=made.name, model=made.model, data=made.data, training=made.training)
 
 
 def names_both(text: str) -> bool:

@@ -52,6 +52,7 @@ from gpu_studio.trainer.models.own_training import (
     own_in_steps,
 )
 from gpu_studio.trainer.user_code import UserFunction, give
+from gpu_studio.trainer.user_code.scripts import as_given_to_fit
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 
@@ -330,6 +331,7 @@ def notes_on(
     return (
         *seed_notes(model),
         *compiled,
+        *as_given_to_fit(plan),
         *_always_one(name, model),
         *_scaled_again(name, model, dataset, seen),
     )

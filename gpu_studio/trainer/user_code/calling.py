@@ -7,7 +7,6 @@ imports from its own folder, and a stop need not wait for its end.
 from __future__ import annotations
 
 import inspect
-import linecache
 import os
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from typing import Any, TypeVar
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.plan import choose_one, listed, reference
+from gpu_studio.plan.scripts import FIT, fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import (
     Admitted,
@@ -45,7 +45,7 @@ class UserFunction:
     """A function named by a plan.
 
     `name` is `models.py:build_model`, `part` is `model` or `data`. `arguments` are those that it
-    was called with.
+    was called with. What a script's `fit` is given has the script's name, and `begins` there.
     """
 
     name: str
@@ -53,10 +53,13 @@ class UserFunction:
     file: Path
     call: Callable[..., Any]
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    begins: int = 0
 
     @property
     def line(self) -> int:
         """The line at which it begins; 1 if unknown."""
+        if self.begins:
+            return self.begins
         code = getattr(
             inspect.unwrap(self.call, stop=lambda each: hasattr(each, "__code__")), "__code__", None
         )
@@ -126,6 +129,12 @@ def find(part: str, text: str, base: Path) -> UserFunction:
             ["Write the file and a function in it: file.py:function."],
         )
     admitted = admit(base / expanded(named.file))
+    if named.function == FIT and (call := fit_in(admitted.text)):
+        # Only a script needs Keras before its own first line.
+        from gpu_studio.trainer.user_code.scripts import what_fit_is_given
+
+        given = what_fit_is_given(part, admitted)
+        return UserFunction(named.file_name, part, admitted.path, given, begins=call.line)
     module = _module(admitted)
     found = getattr(module, named.function, None)
     name = f"{named.file_name}:{named.function}"
@@ -147,9 +156,7 @@ def _executed(admitted: Admitted) -> ModuleType:
         name = f"_gpu_studio_{name}"
     module = ModuleType(name)
     module.__file__ = str(file)
-    # A traceback must show the lines that ran, whatever the file holds by then.
-    lines = admitted.text.decode("utf-8", "replace").splitlines(keepends=True)
-    linecache.cache[str(file)] = (len(admitted.text), None, lines, str(file))
+    admitted.show_lines()
     sys.modules[name] = module
     try:
         # The user has allowed this code.

@@ -21,6 +21,7 @@ from typing import Any
 from gpu_studio.common.figures import grouped
 from gpu_studio.contract.consent import Standing, read_code, real_path, standing
 from gpu_studio.plan import inline, printable
+from gpu_studio.plan.scripts import FIT, FitCall, fit_in
 from gpu_studio.ui.kit.fields.typed import read_toml
 
 LARGEST_READ = 512 * 1024
@@ -62,7 +63,8 @@ class PythonFunction:
     """A function at the top level of a file.
 
     `hint` is its docstring's first line, `parameters` what it can be given. `takes_more` says
-    whether it also takes options of any other name.
+    whether it also takes options of any other name. `script` is the call of `fit` in a script,
+    where what that is given stands for a function.
     """
 
     name: str
@@ -70,6 +72,7 @@ class PythonFunction:
     parameters: tuple[Parameter, ...] = ()
     takes_more: bool = False
     is_class: bool = False
+    script: FitCall | None = None
 
     def options_besides(self, given: Collection[str], by_place: int = 0) -> tuple[Parameter, ...]:
         """Return its parameters without those `given` by the trainer.
@@ -85,11 +88,16 @@ class PythonFunction:
 
 
 def functions_in(path: Path) -> tuple[PythonFunction, ...]:
-    """Return the file's functions in their order, without private ones.
+    """Return the file's functions in their order, without private ones; a script's `fit` first.
 
     Empty for what cannot be read.
     """
     return tuple(each for each in _known(path) if not each.is_class)
+
+
+def script_in(path: Path) -> FitCall | None:
+    """Return the call of `fit` in the file; None if it has none, or cannot be read."""
+    return next((each.script for each in _known(path) if each.script), None)
 
 
 def callables_in(path: Path) -> tuple[PythonFunction, ...]:
@@ -97,7 +105,7 @@ def callables_in(path: Path) -> tuple[PythonFunction, ...]:
 
     The parameters of a class are those of its `__init__`.
     """
-    return _known(path)
+    return tuple(each for each in _known(path) if not each.script)
 
 
 def _known(path: Path) -> tuple[PythonFunction, ...]:
@@ -115,10 +123,17 @@ def _read(path: Path, _changed: int, _size: int) -> tuple[PythonFunction, ...]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the file's own style
-            tree = ast.parse(read_code(path))
+            tree = ast.parse(code := read_code(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    return tuple(_functions(tree))
+    return (*_script(fit_in(code)), *_functions(tree))
+
+
+def _script(call: FitCall | None) -> Iterator[PythonFunction]:
+    if call is not None:
+        hint = f"what the script gives fit in line {call.line}"
+        arguments = Parameter("arguments", [], "()")
+        yield PythonFunction(FIT, hint, (arguments,), script=call)
 
 
 def _functions(tree: ast.Module) -> Iterator[PythonFunction]:

@@ -34,10 +34,10 @@ from PySide6.QtWidgets import (
 from gpu_studio.common.paths import resource
 from gpu_studio.plan import Plan, printable
 from gpu_studio.plan.columns import SUFFIXES
-from gpu_studio.plan.edits.sources import relative_path, set_source, with_file
+from gpu_studio.plan.edits.sources import relative_path, set_source, with_file, with_script
 from gpu_studio.ui.kit import GRID, Notice, bring_into_view, font
 from gpu_studio.ui.kit.settings import GEOMETRY, Settings
-from gpu_studio.ui.plan.python_files import functions_in
+from gpu_studio.ui.plan.python_files import functions_in, script_in
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.services import Pages, Services
 
@@ -184,6 +184,7 @@ _SOURCES = {
     ".npz": ("data", "file"),
     **dict.fromkeys(SUFFIXES, ("data", "table")),
 }
+_SCRIPT = "script"
 _LONGEST = 60
 
 
@@ -216,6 +217,8 @@ def what_is_dropped(event: QDropEvent, part_in_sight: str) -> Drop | None:
     shown = printable(path.name)[:_LONGEST]
     if path.suffix.lower() == ".toml":
         return Drop(f"Open {shown}", path)
+    if path.suffix.lower() == ".py" and script_in(path) is not None:
+        return Drop(f"Train what {shown} trains, on these devices", path, "model", _SCRIPT)
     code = (part_in_sight, "python") if path.suffix.lower() == ".py" else None
     folder = ("data", "folder") if path.is_dir() else None
     found = folder or code or _SOURCES.get(path.suffix.lower())
@@ -271,7 +274,11 @@ class Drops:
     def _use(self, drop: Drop, path: Path, plan: Plan) -> None:
         file = self._document.path
         name = relative_path(path, file.parent if file else None)
-        changed = set_source(plan, drop.part, drop.source, name)
+        call = script_in(path) if drop.source == _SCRIPT else None
+        if call is not None:
+            changed = with_script(plan, name, call)
+        else:
+            changed = set_source(plan, drop.part, drop.source, name)
         if drop.source == "python":
             changed = with_file(
                 changed, f"{drop.part}.python", name, [each.name for each in functions_in(path)]

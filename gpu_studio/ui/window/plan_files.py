@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu
 from gpu_studio import plan as plans
 from gpu_studio.common.paths import is_file
 from gpu_studio.plan import Machine, Plan, PlanError, printable
+from gpu_studio.plan.references import SUFFIX as CODE
 from gpu_studio.plan.starter import template
 from gpu_studio.ui.kit import Question
 from gpu_studio.ui.kit.settings import LAST_PLAN, RECENT_PLANS
@@ -26,7 +27,8 @@ from gpu_studio.ui.window.disk_changes import DiskChanges
 from gpu_studio.ui.window.draft_keeper import DraftKeeper
 from gpu_studio.ui.window.services import Services
 
-FILTER = "Plans (*.plan.toml *.toml);;All files (*)"
+FILTER = "Plans and scripts (*.plan.toml *.toml *.py);;All files (*)"
+PLANS = "Plans (*.plan.toml *.toml);;All files (*)"
 SUFFIX = ".plan.toml"
 MOST_RECENT = MOST_DRAFTS = 8
 
@@ -183,6 +185,10 @@ class PlanFiles(QObject):
         if (draft := self.drafts.of(path)) is not None:
             return self.restore(draft)
         try:
+            if path.suffix == CODE:  # a plan made of a script is in no file yet
+                plan = plans.with_absolute_files(plans.load(path), path.parent)
+                self._switch(plan, f"open {path.name}")
+                return True
             self._document.open(path)
         except PlanError as error:
             self.broken.emit(path, error)
@@ -269,7 +275,7 @@ class PlanFiles(QObject):
     def _save_as_then(self, then: Callable[[], object]) -> None:
         if self._document.plan is None:
             return
-        dialog = QFileDialog(self._window, "Save plan as", self._folder(), FILTER)
+        dialog = QFileDialog(self._window, "Save plan as", self._folder(), PLANS)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix(SUFFIX.lstrip("."))
         dialog.selectFile(file_name(self._document.plan.name))

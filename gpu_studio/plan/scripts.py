@@ -1,0 +1,225 @@
+"""A script that trains with Keras, read as text and never executed: its `fit`, as a plan.
+
+The plan names the script itself, `train.py:fit`: model, data and callbacks are those that the
+script's first call of `fit` is given when the trainer runs the script up to that line.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import PurePath
+from typing import Any
+
+from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training
+
+FIT = "fit"
+"""What a plan writes in the place of a function for what a script's call of `fit` is given."""
+OF_KERAS = frozenset({"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"})
+"""One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
+_WHOLE = ("epochs", "batch_size", "steps_per_epoch", "validation_steps", "validation_freq")
+"""Arguments of `fit` that a plan has by the same names: whole numbers."""
+_SHUFFLE = "shuffle"
+WEIGHTS = "class_weight"
+
+
+@dataclass(frozen=True, slots=True)
+class FitCall:
+    """A call of `fit` in a script: its line, and the arguments that a plan has as well.
+
+    `known` are those whose values can be read from the text, also where a variable is bound once
+    or `argparse` has a default; `unknown` are the others, by name. `callbacks` says whether any
+    are given.
+    """
+
+    line: int
+    known: Mapping[str, Any] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+    callbacks: bool = False
+
+
+@lru_cache(maxsize=8)  # a plan that is being typed is checked at every keystroke
+def fit_in(code: bytes) -> FitCall | None:
+    """The first call of `fit` in a Python file that holds `code`; None if it has none.
+
+    A file that defines a function of that name is no such script, as the function is meant.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the file's own style
+            tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if any(isinstance(node, ast.FunctionDef) and node.name == FIT for node in tree.body):
+        return None
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_fit(node)]
+    calls.sort(key=lambda call: (not is_of_keras(call), call.lineno))
+    return _read(calls[0], tree) if calls else None
+
+
+def _is_fit(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == FIT
+
+
+def is_of_keras(node: ast.AST) -> bool:
+    """Whether this is a call of `fit` with an argument that only that of a model takes."""
+    named = node.keywords if isinstance(node, ast.Call) and _is_fit(node) else []
+    return any(each.arg in OF_KERAS for each in named)
+
+
+def _read(call: ast.Call, tree: ast.Module) -> FitCall:
+    given = {each.arg: each.value for each in call.keywords if each.arg}
+    # As in `fit(x, y, batch_size, epochs)`.
+    given |= dict(zip(("batch_size", "epochs"), call.args[2:4], strict=False))
+    bound, known, unknown = _bound(tree), {}, []
+    for name in (*_WHOLE, _SHUFFLE, WEIGHTS):
+        if name not in given:
+            continue
+        value = _value(given[name], bound)
+        if value is None:  # as if it were not given
+            continue
+        if _suits(name, value):
+            known[name] = value
+        else:
+            unknown.append(name)
+    callbacks = given.get("callbacks")
+    empty = callbacks is None or _value(callbacks, bound) in (None, [], ())
+    return FitCall(call.lineno, known, tuple(unknown), not empty)
+
+
+def _suits(name: str, value: Any) -> bool:
+    if name == WEIGHTS:
+        pairs = value.items() if isinstance(value, dict) else [("", "")]
+        return all(isinstance(key, int) and isinstance(each, int | float) for key, each in pairs)
+    if name == _SHUFFLE:
+        return isinstance(value, bool)
+    return isinstance(value, int) and value > 0
+
+
+_UNKNOWN = object()
+
+
+def _bound(tree: ast.Module) -> dict[str, ast.expr]:
+    """What each name is bound to that is bound once, with the defaults of `argparse`."""
+    bound: dict[str, ast.expr] = {}
+    seen: set[str] = set()
+    for name, value in _bindings(tree):
+        if name in seen or value is None:
+            bound.pop(name, None)
+        else:
+            bound[name] = value
+        seen.add(name)
+    return bound
+
+
+def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield what is bound anywhere, with its value where that is one expression.
+
+    An attribute has a dot before its name, whatever it is one of.
+    """
+    nodes = list(ast.walk(tree))
+    assigned = [each for each in nodes if isinstance(each, ast.Assign | ast.AnnAssign)]
+    named = [(each, each.value) for each in assigned if len(_targets(each)) == 1]
+    valued = {id(_targets(each)[0]): value for each, value in named}
+    in_classes = {id(each) for node in nodes for each in _fields(node)}
+    for node in nodes:
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            if isinstance(node.ctx, ast.Store):
+                dot = "." if id(node) in in_classes else ""
+                yield f"{dot}{_name(node)}", valued.get(id(node))
+        elif isinstance(node, ast.arg):
+            yield node.arg, None
+        elif isinstance(node, ast.Call) and (option := _option(node)):
+            yield option
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
+def _fields(node: ast.AST) -> list[ast.expr]:
+    """The fields of a class, mostly a dataclass of settings."""
+    body = node.body if isinstance(node, ast.ClassDef) else []
+    return [each.target for each in body if isinstance(each, ast.AnnAssign)]
+
+
+def _name(node: ast.expr) -> str:
+    """The name of a variable, an attribute, or of the variable that an entry is of."""
+    if isinstance(node, ast.Attribute):
+        return f".{node.attr}"
+    return _name(node.value) if isinstance(node, ast.Subscript) else getattr(node, "id", "")
+
+
+def _option(call: ast.Call) -> tuple[str, ast.expr] | None:
+    """The attribute that `add_argument("--epochs", default=10)` makes, and its default."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
+        return None
+    given = {each.arg: each.value for each in call.keywords}
+    names = [each.value for each in call.args if isinstance(each, ast.Constant)]
+    long = next((str(name) for name in names if str(name).startswith("--")), "")
+    default = given.get("default")
+    if not long or default is None or "dest" in given:
+        return None
+    return f".{long[2:].replace('-', '_')}", default
+
+
+def _value(node: ast.expr, bound: Mapping[str, ast.expr], depth: int = 8) -> Any:
+    """The value of an expression; `_UNKNOWN` where the text does not say it."""
+    if not depth:
+        return _UNKNOWN
+    inner = partial(_value, bound=bound, depth=depth - 1)
+    if isinstance(node, ast.Attribute | ast.Name):
+        held = bound.get(_name(node))
+        return inner(held) if held is not None else _UNKNOWN
+    if isinstance(node, ast.Subscript):
+        table, key = inner(node.value), inner(node.slice)
+        return table.get(key, _UNKNOWN) if isinstance(table, dict) else _UNKNOWN
+    if isinstance(node, ast.BinOp) and type(node.op) in _COUNTING:
+        sides = inner(node.left), inner(node.right)
+        counted = all(isinstance(each, int) and 0 < each < _LARGE for each in sides)
+        return _COUNTING[type(node.op)](*sides) if counted else _UNKNOWN
+    if isinstance(node, ast.Dict):
+        pairs = [
+            (inner(key) if key else _UNKNOWN, inner(value))
+            for key, value in zip(node.keys, node.values, strict=True)
+        ]
+        # One entry that is unknown leaves the others known, but not an unknown key.
+        known = all(isinstance(key, int | str) for key, _ in pairs)
+        return dict(pairs) if known else _UNKNOWN
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return _UNKNOWN
+
+
+_LARGE = 1 << 40
+_COUNTING: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def plan_of(file: str, call: FitCall) -> Plan:
+    """A plan that trains what the call of `fit` in the script `file` trains.
+
+    What the text does not say has the default of `fit`; the trainer tells what the call was really
+    given.
+    """
+    script = f"{file}:{FIT}"
+    weights = call.known.get(WEIGHTS, {})
+    return Plan(
+        name=PurePath(file).stem,
+        model=ModelSettings(python=script),
+        data=Data(python=script, validation_fraction=0.0, test_fraction=0.0),
+        training=Training(
+            **{name: value for name, value in call.known.items() if name != WEIGHTS},
+            class_weight={str(key): float(value) for key, value in weights.items()},
+            callbacks=(Callback(script),) if call.callbacks else (),
+        ),
+    )

@@ -1,0 +1,195 @@
+"""Run a script of the user's up to its call of `fit`, and hand over what that is given.
+
+Nothing of the script is trained: its `fit` ends it. It runs once for the data, and anew for each
+model, so that each is made where the plan wants it.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from gpu_studio.placement.plan_facts import ModelNote
+from gpu_studio.plan import Plan, reference, shown
+from gpu_studio.plan.scripts import FIT, WEIGHTS, fit_in
+from gpu_studio.trainer.data.stream_kinds import is_stream
+from gpu_studio.trainer.errors import UserCodeError
+from gpu_studio.trainer.user_code.admission import Admitted, admit
+
+_given: dict[Path, dict[str, Any]] = {}
+"""By the scripts: what `fit` was given beside the data when the last model was made.
+
+Its callbacks know that model.
+"""
+_USUAL = {"batch_size": 32, "steps_per_epoch": 0, "validation_steps": 0, WEIGHTS: {}}
+"""What a plan has where `fit` is given None."""
+_NOT_IN_PLANS = {"initial_epoch": 0}
+
+
+def what_fit_is_given(part: str, admitted: Admitted) -> Callable[..., Any]:
+    """Return the function that `file.py:fit` stands for in a part of a plan.
+
+    It gives the compiled model, the data as a data function returns them, or the callbacks, which
+    are those of the model that was made last. `arguments` are what a shell would give the script.
+    Raises UserCodeError for what cannot be taken over.
+    """
+
+    def model(arguments: Sequence[str] = ()) -> Any:
+        model, given = _run(admitted, arguments)
+        data = ("x", "y", "sample_weight", "validation_data")
+        _given[admitted.path] = {name: given[name] for name in given if name not in data}
+        return model
+
+    def data(arguments: Sequence[str] = ()) -> Any:
+        given = _run(admitted, arguments)[1]
+        held = given["validation_data"]
+        if held is not None and is_stream(held) and not is_stream(given["x"]):
+            raise UserCodeError(
+                f"{admitted.path.name} gives fit arrays to train on, and batches to validate on.",
+                ["Give both as arrays, or both as a tf.data.Dataset or a PyDataset."],
+            )
+        return data_given(given)
+
+    def callbacks() -> Any:
+        return _given[admitted.path]["callbacks"]
+
+    return {"data": data, "model": model}.get(part, callbacks)
+
+
+def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+    """Return what `call_of_fit` finds. Raises UserCodeError where the script ends without one."""
+    admitted.show_lines()
+    try:
+        found = call_of_fit(str(admitted.path), admitted.code, arguments)
+    except SystemExit as ended:
+        raise _no_fit(admitted.path, ended) from ended
+    finally:
+        gc.collect()  # of the runs for model and data, each leaves what the other one is for
+    if found is None:
+        raise _no_fit(admitted.path, None)
+    return found
+
+
+# These three are also written into exported scripts, as they are.
+
+
+def call_of_fit(
+    path: str, code: CodeType, arguments: Sequence[str]
+) -> tuple[Any, dict[str, Any]] | None:
+    """Run a script up to its first call of a model's fit.
+
+    Return the model, and by its name all that fit is given; None if it is not called. `arguments`
+    are what a shell would give the script.
+    """
+
+    class CalledError(BaseException):
+        """Ends the script. No `except Exception` in it keeps this."""
+
+    def fit(*given: Any, **named: Any) -> None:
+        bound = signature.bind(*given, **named)
+        bound.apply_defaults()
+        all_given = dict(bound.arguments)
+        calls.append((all_given.pop("self"), all_given))
+        raise CalledError
+
+    calls: list[tuple[Any, dict[str, Any]]] = []
+    owner = next(kind for kind in keras.Model.__mro__ if "fit" in vars(kind))
+    own_fit, started, words = owner.fit, sys.modules["__main__"], sys.argv
+    signature = inspect.signature(own_fit)
+    module = type(sys)("__main__")
+    module.__file__ = path
+    owner.fit = fit
+    sys.modules["__main__"], sys.argv = module, [path, *map(str, arguments)]
+    try:
+        exec(code, module.__dict__)  # noqa: S102 (the user has allowed it)
+    except CalledError:
+        pass
+    except SystemExit:
+        if not calls:
+            raise
+    finally:
+        owner.fit = own_fit
+        sys.modules["__main__"], sys.argv = started, words
+    return calls[0] if calls else None
+
+
+def data_given(given: Mapping[str, Any]) -> Any:
+    """Return the data that fit is given, as a data function returns them."""
+    from keras.src.trainers.data_adapters import array_slicing
+
+    x, held = given["x"], given["validation_data"]
+    train = (x, given["y"], given["sample_weight"])
+    if is_stream(x):
+        if isinstance(held, tuple | list):
+            size = given["validation_batch_size"] or given["batch_size"] or 32
+            held = tf.data.Dataset.from_tensor_slices(tuple(held)).batch(size)
+        return x if held is None else (x, held)
+    if held is None and given["validation_split"]:
+        train, held = array_slicing.train_validation_split(train, given["validation_split"])
+    if held is None:
+        return named_arrays("", train)
+    return named_arrays("_train", train) | named_arrays("_val", held)
+
+
+def named_arrays(split: str, arrays: Sequence[Any]) -> dict[str, Any]:
+    """Return samples, targets and weights by the names that they have in an .npz file."""
+    x, y, weights = (*arrays, None, None)[:3]
+    named = {f"x{split}": x, f"y{split}": y}
+    return named if weights is None else named | {f"sample_weight{split}": weights}
+
+
+def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
+    """Yield a note where the script of the plan gives `fit` what the plan has otherwise.
+
+    What can be read in the text of the script is in the plan, or a person changed it there. This is
+    about the rest.
+    """
+    named = reference(plan.model.python or "")
+    admitted = admit(Path(named.file)) if named and named.function == FIT else None
+    call = fit_in(admitted.text) if admitted else None
+    if not admitted or not call or admitted.path not in _given:
+        return
+    given = _given[admitted.path]
+    for name in call.unknown:
+        value, mine = given[name], getattr(plan.training, name)
+        value = _USUAL.get(name) if value is None else value
+        if value != ({int(key): each for key, each in mine.items()} if name == WEIGHTS else mine):
+            yield ModelNote(
+                f"fit is given {name}",
+                f"{admitted.path.name} gives fit {name}={shown(value)} in line {call.line}, and "
+                f"the plan has {shown(mine)}, which counts.",
+                f"Set training.{name} to that.",
+            )
+    for name, usual in _NOT_IN_PLANS.items():
+        if given[name] != usual:
+            yield ModelNote(
+                f"fit is given {name}",
+                f"{admitted.path.name} gives fit {name}={shown(given[name])} in line {call.line}, "
+                "which no plan has.",
+                f"It is trained as without {name}.",
+            )
+
+
+def _no_fit(file: Path, ended: SystemExit | None) -> UserCodeError:
+    how = "" if ended is None else f" by sys.exit({'' if ended.code is None else ended.code})"
+    return UserCodeError(
+        f"{file.name} ended{how} before it called the fit of a model.",
+        [
+            (
+                "What is trained in loops of its own, or by train_on_batch, cannot be taken over: "
+                "put a step into the train_step of a keras.Model."
+            ),
+            (
+                "It is started with the words of model.options.arguments and "
+                "data.options.arguments, such as --epochs 3, and without any there are none."
+            ),
+        ],
+    )

@@ -1,0 +1,132 @@
+"""Scripts that call `fit`, read as text: what a plan takes from the call, and what it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from gpu_studio import plan as plans
+from gpu_studio.plan import Callback, Plan, PlanError
+from gpu_studio.plan.edits.sources import with_script
+from gpu_studio.plan.scripts import FitCall, fit_in
+
+
+def read(text: str) -> FitCall | None:
+    return fit_in(dedent(text).encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("model.fit(x, y, epochs=5, batch_size=64)", {"epochs": 5, "batch_size": 64}),
+        ("model.fit(x, y, 64, 5)", {"epochs": 5, "batch_size": 64}),
+        ("EPOCHS = 5\nmodel.fit(x, y, epochs=EPOCHS)", {"epochs": 5}),
+        ("batch = 16 * 4\nmodel.fit(x, batch_size=batch)", {"batch_size": 64}),
+        ("c = {'epochs': 5, 'rate': rate()}\nmodel.fit(x, epochs=c['epochs'])", {"epochs": 5}),
+        ("class C:\n  epochs: int = 5\nc = C()\nmodel.fit(x, epochs=c.epochs)", {"epochs": 5}),
+        (
+            "p.add_argument('-n', '--n-epochs', type=int, default=5)\nm.fit(x, epochs=a.n_epochs)",
+            {"epochs": 5},
+        ),
+        ("m.fit(x, class_weight={0: 1, 1: 2.5})", {"class_weight": {0: 1, 1: 2.5}}),
+        ("m.fit(x, epochs=None, steps_per_epoch=7)", {"steps_per_epoch": 7}),
+        ("m.fit(x, shuffle=False, validation_freq=2)", {"shuffle": False, "validation_freq": 2}),
+        ("def main():\n  if True:\n    m.fit(x, epochs=5)\nmain()", {"epochs": 5}),
+        ("scaler.fit(x)\nmodel.fit(x, epochs=5)", {"epochs": 5}),
+    ],
+)
+def test_that_what_the_text_says_is_known(text: str, known: dict[str, object]) -> None:
+    found = read(text)
+    assert found is not None
+    assert (found.known, found.unknown) == (known, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m.fit(x, epochs=int(input()))",
+        "m.fit(x, epochs=e)",
+        "e = 1\ne = 2\nm.fit(x, epochs=e)",
+        "e = 1\ne += 1\nm.fit(x, epochs=e)",
+        "for e in (1, 2): pass\nm.fit(x, epochs=e)",
+        "def main(e=1):\n  m.fit(x, epochs=e)",
+        "c = {'e': 1}\nc['e'] = 2\nm.fit(x, epochs=c['e'])",
+        "class C:\n  e: int = 1\nC.e = 2\nm.fit(x, epochs=C.e)",
+        "a, b = 1, 2\nm.fit(x, epochs=a)",
+        "a = a\nm.fit(x, epochs=a)",
+        "m.fit(x, epochs=True * 'x')",
+        "m.fit(x, epochs=9 ** 9 ** 9)",
+        "m.fit(x, epochs=-1)",
+        "m.fit(x, epochs=2.5)",
+        "m.fit(x, epochs={}['e'])",
+    ],
+)
+def test_that_what_the_text_does_not_say_for_sure_is_unknown(text: str) -> None:
+    found = read(text)
+    assert found is not None
+    assert (found.known, found.unknown) == ({}, ("epochs",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "print('fit')",
+        "def fit(model): ...\nmodel.fit(x, epochs=1)",
+        "model.fit(",
+        "(" * 5000,
+        "\0",
+        "model.train_on_batch(x, y)",
+    ],
+)
+def test_that_a_file_without_such_a_call_is_no_script(text: str) -> None:
+    assert read(text) is None
+
+
+@pytest.mark.parametrize(
+    ("argument", "callbacks"),
+    [("", False), ("callbacks=None", False), ("callbacks=[]", False), ("callbacks=[Stop()]", True)],
+)
+def test_that_a_plan_has_callbacks_where_the_script_gives_some(
+    tmp_path: Path, argument: str, callbacks: bool
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(f"model.fit(x, y, {argument})")
+    assert plans.load(script).training.callbacks == (
+        (Callback("train.py:fit"),) if callbacks else ()
+    )
+
+
+def test_that_a_script_is_read_as_the_plan_that_trains_it(tmp_path: Path) -> None:
+    script = tmp_path / "churn.py"
+    script.write_text("model.fit(x, y, epochs=7, class_weight={0: 1, 1: 2})")
+    plan = plans.load(script)
+    assert (plan.name, plan.model.python, plan.data.python) == (
+        "churn",
+        "churn.py:fit",
+        "churn.py:fit",
+    )
+    assert plan.data.validation_fraction == plan.data.test_fraction == 0
+    assert (plan.training.epochs, plan.training.batch_size) == (7, 32)
+    assert plan.training.class_weight == {"0": 1.0, "1": 2.0}
+    assert not plans.validate(plan)
+    assert plans.loads(plans.dumps(plan)) == plan
+
+
+def test_that_code_without_fit_is_refused_with_what_could_be_given(tmp_path: Path) -> None:
+    script = tmp_path / "models.py"
+    script.write_text("def build(): ...")
+    with pytest.raises(PlanError, match=r"a script that calls a model's fit can be given"):
+        plans.load(script)
+
+
+def test_that_a_plan_takes_a_script_and_keeps_its_devices() -> None:
+    before = plans.loads("[distribution]\nstrategy = 'mirrored'\n[training]\nseed = 4")
+    after = with_script(before, "../train.py", FitCall(1, {"epochs": 3}))
+    assert after.distribution == before.distribution
+    assert (after.model.python, after.training.epochs) == ("../train.py:fit", 3)
+    assert after == Plan(
+        "train", before.devices, after.model, after.data, after.training, before.distribution
+    )

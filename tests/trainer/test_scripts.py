@@ -1,0 +1,297 @@
+"""Scripts as they are: a run trains what their own `fit` trains, and so does what is exported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+import script_jobs
+import warm_python
+import zoo_runs
+from exported_scripts import epochs_in
+from zoo_table import TWO
+from zoo_runs import Trained
+
+from gpu_studio import plan as plans
+from gpu_studio.contract.consent import allow_folder
+from gpu_studio.export import python_script
+from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, Learnt, ModelFacts
+from gpu_studio.plan import Carve, DeviceSettings, Distribution, Placed, Plan
+
+pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
+
+CLOSE = 1e-5
+CHURN = """
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+import numpy as np
+
+
+@dataclass
+class Settings:
+    units: "int" = 8
+    rate: float = 0.02
+
+
+class Scale(keras.layers.Layer):
+    def build(self, shape):
+        self.by = self.add_weight(shape=(shape[-1],), initializer="ones", name="by")
+
+    def call(self, inputs):
+        return inputs * self.by
+
+
+class Noting(keras.callbacks.Callback):
+    def __init__(self, model):
+        self.of_script = model
+
+    def on_epoch_end(self, epoch, logs=None):
+        known = self.of_script is self.model
+        with open("noted.txt", "a") as file:
+            file.write(f"{known} {epoch} {sorted(logs)}\\n")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=120)
+    given = parser.parse_args()
+    settings = Settings()
+    keras.utils.set_random_seed(7)
+    random = np.random.default_rng(1)
+    x = random.normal(size=(given.rows, 6)).astype("float32")
+    y = (x[:, 0] * x[:, 1] > 0).astype("int64")
+    weights = random.random(given.rows).astype("float32")
+    model = keras.Sequential(
+        [
+            keras.Input((6,)),
+            Scale(),
+            keras.layers.Dense(settings.units, "tanh"),
+            keras.layers.Dense(2, "softmax"),
+        ]
+    )
+    model.compile(
+        keras.optimizers.Adam(settings.rate),
+        "sparse_categorical_crossentropy",
+        metrics=["accuracy"],
+    )
+    # All in one batch, so that nothing depends on the order in which samples are drawn.
+    history = model.fit(
+        x,
+        y,
+        batch_size=120,
+        epochs=given.epochs,
+        validation_split=0.25,
+        sample_weight=weights,
+        callbacks=[
+            Noting(model),
+            keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.5),
+        ],
+        verbose=0,
+    )
+    Path("history.json").write_text(json.dumps(history.history))
+
+
+if __name__ == "__main__":
+    main()
+"""
+STREAM = """
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+keras.utils.set_random_seed(5)
+x = np.random.default_rng(1).normal(size=(60, 4)).astype("float32")
+batches = tf.data.Dataset.from_tensor_slices((x[:40], x[:40, :1])).batch(8)
+model = keras.Sequential([keras.layers.Dense(4, "relu"), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+epochs = len(x) // 30
+history = model.fit(
+    batches, epochs=epochs, validation_data=(x[40:], x[40:, :1]), initial_epoch=0, verbose=0
+)
+Path("history.json").write_text(json.dumps(history.history))
+"""
+WRONG = {
+    "by batches": (
+        "import keras, numpy as np\n"
+        "model = keras.Sequential([keras.layers.Dense(1)])\n"
+        "model.compile('sgd', 'mse')\n"
+        "model.train_on_batch(np.ones((4, 2)), np.ones((4, 1)))\n"
+        "if False: model.fit(1)\n"
+    ),
+    "asks for a folder": (
+        "import sys, keras\n"
+        "if len(sys.argv) < 2: sys.exit('which folder?')\n"
+        "keras.Sequential([]).fit(sys.argv[1])\n"
+    ),
+    "mixed": (
+        "import keras, numpy as np, tensorflow as tf\n"
+        "x = np.ones((8, 2))\n"
+        "model = keras.Sequential([keras.layers.Dense(1)])\n"
+        "model.compile('sgd', 'mse')\n"
+        "model.fit(x, x, validation_data=tf.data.Dataset.from_tensors((x, x)))\n"
+    ),
+    "fails": "import keras\nrows = 1 // 0\nkeras.Sequential([]).fit(rows)\n",
+}
+TOLD = {
+    "by batches": "wrong_0.py ended before it called the fit of a model.",
+    "asks for a folder": "wrong_1.py ended by sys.exit(which folder?) before it called the fit",
+    "mixed": "wrong_2.py gives fit arrays to train on, and batches to validate on.",
+    "fails": "line 2",
+}
+WAYS = {
+    "none": Distribution(),
+    "mirrored": Distribution("mirrored", tuple(TWO)),
+    "placed": Distribution("placed", placed=Placed()),
+}
+
+
+def split(plan: Plan, distribution: Distribution) -> Plan:
+    """The plan on two logical CPUs."""
+    two = DeviceSettings(carve=(Carve("CPU:0", (0, 0)),))
+    return replace(plan, devices=two, distribution=distribution)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the scripts, which are allowed."""
+    made = tmp_path_factory.mktemp("scripts")
+    (made / "churn.py").write_text(CHURN)
+    (made / "stream.py").write_text(STREAM)
+    for place, text in enumerate(WRONG.values()):
+        (made / f"wrong_{place}.py").write_text(text)
+    allow_folder(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def by_fit(folder: Path) -> dict[str, list[dict[str, float]]]:
+    """What each script trains by itself, as Python starts it."""
+    found = {}
+    for name in ("churn", "stream"):
+        alone = folder / f"{name}_alone"
+        alone.mkdir()
+        subprocess.run(
+            warm_python.command(str(folder / f"{name}.py")), cwd=alone, check=True, timeout=300
+        )
+        history = json.loads((alone / "history.json").read_text())
+        found[name] = [dict(zip(history, each, strict=True)) for each in zip(*history.values())]
+    return found
+
+
+@pytest.fixture(scope="module")
+def trained(folder: Path) -> dict[str, Trained]:
+    """What each script trains as a run."""
+
+    def plan(name: str) -> Plan:
+        return plans.with_absolute_files(plans.load(folder / f"{name}.py"), folder)
+
+    made: dict[str, Plan] = {}
+    for way, distribution in WAYS.items():
+        made[f"churn {way}"] = split(plan("churn"), distribution)
+        made[f"stream {way}"] = split(plan("stream"), distribution)
+    fewer = plan("churn")
+    words = {"arguments": ["--rows", "60"]}
+    made["told"] = split(
+        replace(
+            fewer,
+            model=replace(fewer.model, options=words),
+            data=replace(fewer.data, options=words),
+        ),
+        Distribution(),
+    )
+    for place, name in enumerate(WRONG):
+        made[name] = split(plan(f"wrong_{place}"), Distribution())
+    return zoo_runs.trained_plans(made, folder)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_that_a_script_trains_as_python_starts_it(
+    by_fit: dict[str, list[dict[str, float]]], trained: dict[str, Trained], way: str
+) -> None:
+    run = trained[f"churn {way}"]
+    assert len(run.epochs) == 3, run
+    for mine, wanted in zip(run.epochs, by_fit["churn"], strict=True):
+        wanted = {name: each for name, each in wanted.items() if name != "learning_rate"}
+        assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
+
+
+def test_that_its_callbacks_have_the_model_that_is_trained(
+    trained: dict[str, Trained], folder: Path
+) -> None:
+    assert trained["churn none"].epochs
+    noted = (folder / "noted.txt").read_text().splitlines()
+    # Under `placed` a model of layers in their order is trained in the place of the script's.
+    assert noted[:3] == [
+        f"True {epoch} ['accuracy', 'loss', 'val_accuracy', 'val_loss']" for epoch in range(3)
+    ]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_that_a_script_of_streams_trains_the_epochs_that_its_text_gives(
+    by_fit: dict[str, list[dict[str, float]]], trained: dict[str, Trained], way: str
+) -> None:
+    run = trained[f"stream {way}"]
+    wanted = by_fit["stream"][0]
+    assert run.epochs[0] == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
+    # Its number of epochs is computed: the plan has one, and says so.
+    assert len(run.epochs) == 1
+    assert any("stream.py gives fit epochs=2 in line 15" in each for each in run.warned), run.warned
+
+
+def test_that_a_script_is_given_the_words_of_the_plan(trained: dict[str, Trained]) -> None:
+    run = trained["told"]
+    assert run.epochs
+    assert run.epochs[0] != trained["churn none"].epochs[0]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_that_a_script_that_cannot_be_taken_over_says_why(
+    trained: dict[str, Trained], name: str
+) -> None:
+    run = trained[name]
+    assert TOLD[name] in f"{run.refused}{run.crashed}"
+    assert run.advice
+
+
+def test_that_an_exported_script_runs_the_script_and_trains_the_same(
+    by_fit: dict[str, list[dict[str, float]]], folder: Path
+) -> None:
+    arrays = ("x_train", "y_train", "x_val", "y_val", "sample_weight_train", "sample_weight_val")
+    seen = DataFacts(
+        "churn.py",
+        "classes",
+        2,
+        90,
+        30,
+        x_shape=(6,),
+        ids=2,
+        arrays=arrays,
+        inputs=(ArrayFacts((), (6,)),),
+        targets=(ArrayFacts(dtype="int32", ids=2),),
+        weights=(ArrayFacts(),),
+    )
+    loss = "sparse_categorical_crossentropy"
+    learnt = Learnt("classes", False, loss, ("accuracy",), compiled=True)
+    plan = split(plans.load(folder / "churn.py"), WAYS["mirrored"])
+    exported = folder / "exported.py"
+    exported.write_text(python_script(plan, None, folder, seen, ModelFacts(learnt=learnt)))
+    (said,) = script_jobs.printed_by([exported], folder)
+    told = epochs_in(said)
+    assert len(told) == 3, said[-3000:]
+    for mine, wanted in zip(told, by_fit["churn"], strict=True):
+        assert mine.pop("learning_rate") > 0
+        wanted = {name: each for name, each in wanted.items() if name != "learning_rate"}
+        assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
+    assert dedent(said)
