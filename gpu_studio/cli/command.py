@@ -97,7 +97,12 @@ def add_runs_dir(parser: argparse.ArgumentParser, default: str | None = None) ->
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
     """Add the plan file."""
-    parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan file")
+    parser.add_argument(
+        "plan",
+        metavar="PLAN",
+        type=Path,
+        help="the plan file, or a Python script that calls a model's fit",
+    )
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

@@ -51,7 +51,8 @@ PAGES: Final = ("devices", "plan", "train", "runs", "lab")
 
 _OVERVIEW = """Carve GPUs, place training on them, and watch it run.
 
-Without a command the window opens; with the path of a plan file, it opens on that plan."""
+Without a command the window opens; with the path of a plan file, it opens on that plan.
+A Python script that calls a model's fit may be given wherever a plan is: it is trained as it is."""
 
 _EXAMPLES = (
     """examples:
@@ -59,6 +60,7 @@ _EXAMPLES = (
   gpu-studio digits.plan.toml           open the window on a plan
   gpu-studio train                      train the starter plan made for this machine
   gpu-studio train digits.plan.toml --set training.epochs=1
+  gpu-studio train train.py             train a Keras script of your own as it is
   gpu-studio export digits.plan.toml --to train.py
   gpu-studio runs list                  what has been trained, what is training
   gpu-studio runs attach latest         watch a run again

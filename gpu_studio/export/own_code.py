@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_studio.contract.consent import read_code
+from gpu_studio.common.safe_files import read_regular
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
@@ -73,6 +73,10 @@ def given_to_fit(file, part, arguments=()):
 """
 
 
+_LONGEST = 1024 * 1024
+"""Bytes of the largest file that is taken for a program."""
+
+
 def own_code(facts: ScriptFacts) -> str:
     """The functions `own` and `call_own`; empty for a plan that names no function."""
     if not names_code(facts):
@@ -82,7 +86,7 @@ def own_code(facts: ScriptFacts) -> str:
         return CALL_OWN
     taken = functions_of("user_code/scripts.py", "call_of_fit", "data_given", "named_arrays")
     streams = ("is_stream", "is_dataset", "is_sequence", "_is_iterable")
-    taken += functions_of("data/stream_kinds.py", *streams)
+    taken += functions_of("user_code/stream_kinds.py", *streams)
     return (
         CALL_OWN.replace(_OWN, _OWN_OF_SCRIPT + _OWN) + (_GIVEN_TO_FIT + taken).rstrip("\n") + "\n"
     )
@@ -92,8 +96,9 @@ def is_script(named: Reference, facts: ScriptFacts) -> bool:
     """Whether what a script gives its `fit` is meant. Raises ExportError."""
     if named.function != FIT:
         return False
+    path = located("model.python", named.file, facts.base)
     try:
-        return fit_in(read_code(located("model.python", named.file, facts.base))) is not None
+        return fit_in(read_regular(path, _LONGEST, follow=True)) is not None
     except (OSError, ValueError) as error:
         raise ExportError(f"{named.file} cannot be read ({error}).") from error
 

@@ -35,6 +35,8 @@ def test_that_code_which_trains_when_it_is_imported_is_warned_of(gpu_studio, tmp
     )
     (told,) = gpu_studio("check", plan_file, "--json").document["cautions"]
     assert told == answer.err.strip()
+    as_script = gpu_studio("check", tmp_path / "own.py")  # which ends at its fit
+    assert (as_script.code, as_script.err) == (0, "")
 
 
 def test_that_check_writes_one_json_document(gpu_studio, plan_file, machine):
@@ -160,6 +162,18 @@ def test_that_the_starter_plan_is_a_plan_made_for_this_machine(gpu_studio, machi
         gpu_studio("starter", "--json").document["training"]["epochs"]
         == plans.starter(machine).training.epochs
     )
+
+
+def test_that_a_starter_plan_of_a_script_trains_it_on_this_machine(gpu_studio, machine, tmp_path):
+    script, path = tmp_path / "churn.py", tmp_path / "plans" / "churn.plan.toml"
+    script.write_text("model.fit(x, y, epochs=9)")
+    path.parent.mkdir()
+    assert gpu_studio("starter", script, "--output", path).code == 0
+    plan = plans.load(path)
+    assert plan.devices == plans.starter(machine).devices
+    assert (plan.model.python, plan.training.epochs) == (f"{script}:fit", 9)
+    answer = gpu_studio("starter", path)
+    assert (answer.code, "no Python script" in answer.err) == (2, True)
 
 
 def test_that_the_starter_plan_can_be_written_but_replaces_nothing_unasked(

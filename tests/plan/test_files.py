@@ -84,9 +84,9 @@ def test_that_a_python_program_is_not_taken_for_a_plan_with_a_mistake(tmp_path):
     (tmp_path / "train.py").write_text("import keras\n", encoding="utf-8")
 
     assert refusal_of(tmp_path / "train.py") == (
-        f"{tmp_path}/train.py is Python code, and no plan: a plan is a file of its own that names "
-        "functions in train.py, under model.python and data.python; `gpu-studio guide own-code` "
-        "shows how."
+        f"{tmp_path}/train.py is Python code, and no plan: a script that calls a model's fit can "
+        "be given in place of a plan. Else a plan is a file of its own that names functions in "
+        "train.py, under model.python and data.python; `gpu-studio guide own-code` shows how."
     )
     with pytest.raises(PlanError, match="is Python code"):  # nor mended as a plan's text
         read_text(tmp_path / "train.py")

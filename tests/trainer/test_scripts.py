@@ -6,15 +6,14 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 import script_jobs
 import warm_python
 import zoo_runs
 from exported_scripts import epochs_in
-from zoo_table import TWO
 from zoo_runs import Trained
+from zoo_table import TWO
 
 from gpu_studio import plan as plans
 from gpu_studio.contract.consent import allow_folder
@@ -186,7 +185,9 @@ def by_fit(folder: Path) -> dict[str, list[dict[str, float]]]:
             warm_python.command(str(folder / f"{name}.py")), cwd=alone, check=True, timeout=300
         )
         history = json.loads((alone / "history.json").read_text())
-        found[name] = [dict(zip(history, each, strict=True)) for each in zip(*history.values())]
+        found[name] = [
+            dict(zip(history, each, strict=True)) for each in zip(*history.values(), strict=True)
+        ]
     return found
 
 

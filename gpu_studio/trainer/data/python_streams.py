@@ -13,13 +13,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.trainer.data.stream_kinds import (
-    SPLITS,
-    is_dataset,
-    is_sequence,
-    is_stream,
-    opener,
-)
 from gpu_studio.trainer.data.streams import (
     PARTS,
     PEEKED,
@@ -33,6 +26,13 @@ from gpu_studio.trainer.data.trees import called, flat, leaves, mapped
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.errors import DataError
 from gpu_studio.trainer.user_code import UserFunction, pulling
+from gpu_studio.trainer.user_code.stream_kinds import (
+    SPLITS,
+    is_dataset,
+    is_sequence,
+    is_stream,
+    opener,
+)
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 # Keep the draws of a pass apart from every other use of the plan's seed.

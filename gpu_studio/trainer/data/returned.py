@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from gpu_studio.plan.data import VALIDATION_NAMES
 from gpu_studio.trainer.data.arrays import WEIGHTS, no_groups, source_of, wanted_names
-from gpu_studio.trainer.data.stream_kinds import streams_in
 from gpu_studio.trainer.data.trees import called
 from gpu_studio.trainer.data.values import Array, LoadedData, Split
 from gpu_studio.trainer.errors import DataError, UserCodeError
 from gpu_studio.trainer.user_code import UserFunction, give
+from gpu_studio.trainer.user_code.stream_kinds import SPLITS, is_stream
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 _HOW = (
@@ -26,6 +28,12 @@ _HOW = (
 )
 _NOT_INPUTS = ("x", "y", "sample", "target", "train", "test", "val")
 """How names begin that are, or may be meant as, those of arrays in an .npz file."""
+_NAMES = {
+    "train": "training",
+    "training": "training",
+    **dict.fromkeys(VALIDATION_NAMES, "validation"),
+    "test": "test",
+}
 _PAIRS = {2: ("train", "test"), 3: ("train", "val", "test")}
 
 
@@ -47,7 +55,7 @@ def python_data(
     """
     _seed(seed)
     function, found = give("data", text, options, {"seed": seed}, base)
-    streams = streams_in(function, found)
+    streams = _streams_in(function, found)
     if streams is not None:
         # Only here is TensorFlow needed, and whoever returned a stream has mostly imported it.
         from gpu_studio.trainer.data.python_streams import streams_of
@@ -66,6 +74,30 @@ def python_data(
             trees[name] = _tree(function, name, named[name], rows)
     made = source_of(function.name, {name: trees[name] for name in names}, groups)
     return function.name, replace(made, notes=tuple(_ambiguous(function, found)))
+
+
+def _streams_in(function: UserFunction, found: object) -> dict[str, Any] | None:
+    """Return what a data function returned by split, if its training split is a stream.
+
+    None if the training samples are arrays. The function may be a generator itself: then calling it
+    begins anew.
+    """
+    if inspect.isgenerator(found) and inspect.isgeneratorfunction(function.call):
+        return {SPLITS[0]: lambda: function.call(**function.arguments)}
+    if is_stream(found):
+        return {SPLITS[0]: found}
+    if isinstance(found, Mapping):
+        named = {_NAMES[str(name)]: each for name, each in found.items() if str(name) in _NAMES}
+        known = len(named) == len(found)
+        return _there(named) if known and is_stream(named.get(SPLITS[0])) else None
+    if isinstance(found, tuple | list) and 1 < len(found) <= len(SPLITS) and is_stream(found[0]):
+        last = len(found) - 1
+        return _there(dict(zip((*SPLITS[:last], SPLITS[last]), found, strict=True)))
+    return None
+
+
+def _there(named: Mapping[str, Any]) -> dict[str, Any]:
+    return {split: each for split, each in named.items() if each is not None}
 
 
 def _seed(seed: int) -> None:

@@ -20,9 +20,9 @@ import tensorflow as tf
 from gpu_studio.placement.plan_facts import ModelNote
 from gpu_studio.plan import Plan, reference, shown
 from gpu_studio.plan.scripts import FIT, WEIGHTS, fit_in
-from gpu_studio.trainer.data.stream_kinds import is_stream
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
+from gpu_studio.trainer.user_code.stream_kinds import is_stream
 
 _given: dict[Path, dict[str, Any]] = {}
 """By the scripts: what `fit` was given beside the data when the last model was made.

@@ -14,6 +14,7 @@ from gpu_studio.ui.plan.python_files import (
     MOST_LINES,
     Parameter,
     PythonFunction,
+    callables_in,
     functions_in,
     read_code_file,
 )
@@ -52,6 +53,13 @@ def test_that_a_file_is_shown_whole_and_nothing_of_it_is_run(tmp_path: Path) -> 
     assert shown.text.count("\n") == HOSTILE.count("\n")
     functions_in(path)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_that_the_fit_of_a_script_stands_before_its_functions(tmp_path: Path) -> None:
+    path = written(tmp_path, "def build(): ...\n\nbuild().fit(x, epochs=2)\n")
+    assert [each.name for each in functions_in(path)] == ["fit", "build"]
+    assert [each.name for each in callables_in(path)] == ["build"]
+    assert functions_in(path)[0].hint == "what the script gives fit in line 3"
 
 
 def test_that_letters_that_nobody_can_see_are_shown_as_escapes(tmp_path: Path) -> None:

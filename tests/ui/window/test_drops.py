@@ -89,6 +89,33 @@ def test_that_a_file_or_folder_becomes_the_model_or_the_data(
     assert not window.document.dirty
 
 
+def test_that_a_script_is_trained_on_the_devices_of_the_open_plan(window, tmp_path) -> None:
+    script = tmp_path / "churn.py"
+    script.write_text("def build(): ...\nbuild().fit(x, y, epochs=9, callbacks=[stop])\n")
+    before = window.document.plan
+    assert drag(window, files(script)).isAccepted()
+    assert sign(window).text() == "Train what churn.py trains, on these devices"
+    drop(window, files(script))
+    plan = window.document.plan
+    assert plan.model.python == plan.data.python == "churn.py:fit"
+    assert plan.training.callbacks[0].name == "churn.py:fit"
+    assert (plan.name, plan.training.epochs, plan.devices) == ("churn", 9, before.devices)
+    assert window.page == "plan"
+    window.document.undo_stack.undo()
+    assert window.document.plan == before
+
+
+def test_that_a_script_is_opened_as_a_plan_without_a_file(window, tmp_path) -> None:
+    script = tmp_path / "churn.py"
+    text = "model.fit(x, y, epochs=9)\n"
+    script.write_text(text)
+    window.plan_files.change_to(script)
+    assert window.document.plan.model.python == f"{script}:fit"
+    assert (window.document.plan.training.epochs, window.document.path) == (9, None)
+    window.plan_files.save_to(tmp_path / "churn.plan.toml")
+    assert script.read_text() == text
+
+
 def test_that_code_is_for_the_data_where_they_are_in_sight(window, tmp_path) -> None:
     (tmp_path / "mine.py").write_text("def load(): ...\n")
     window.plan_page.workspace.open("Data")
