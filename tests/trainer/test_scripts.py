@@ -19,7 +19,14 @@ from gpu_studio import plan as plans
 from gpu_studio.contract.consent import allow_folder
 from gpu_studio.export import python_script
 from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, Learnt, ModelFacts
-from gpu_studio.plan import Carve, DeviceSettings, Distribution, Placed, Plan
+from gpu_studio.plan import (
+    Carve,
+    DeviceSettings,
+    Distribution,
+    ModelSettings,
+    Placed,
+    Plan,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 
@@ -148,6 +155,7 @@ TOLD = {
     "asks for a folder": "wrong_1.py ended by sys.exit(which folder?) before it called the fit",
     "mixed": "wrong_2.py gives fit arrays to train on, and batches to validate on.",
     "fails": "line 2",
+    "another model": "The callbacks of churn.py are made for the model of churn.py",
 }
 WAYS = {
     "none": Distribution(),
@@ -198,7 +206,8 @@ def trained(folder: Path) -> dict[str, Trained]:
     def plan(name: str) -> Plan:
         return plans.with_absolute_files(plans.load(folder / f"{name}.py"), folder)
 
-    made: dict[str, Plan] = {}
+    mlp = ModelSettings("mlp", options={"hidden": [4]})
+    made = {"another model": split(replace(plan("churn"), model=mlp), Distribution())}
     for way, distribution in WAYS.items():
         made[f"churn {way}"] = split(plan("churn"), distribution)
         made[f"stream {way}"] = split(plan("stream"), distribution)
@@ -257,7 +266,7 @@ def test_that_a_script_is_given_the_words_of_the_plan(trained: dict[str, Trained
     assert run.epochs[0] != trained["churn none"].epochs[0]
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", [*WRONG, "another model"])
 def test_that_a_script_that_cannot_be_taken_over_says_why(
     trained: dict[str, Trained], name: str
 ) -> None:
@@ -295,4 +304,3 @@ def test_that_an_exported_script_runs_the_script_and_trains_the_same(
         assert mine.pop("learning_rate") > 0
         wanted = {name: each for name, each in wanted.items() if name != "learning_rate"}
         assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
-    assert dedent(said)

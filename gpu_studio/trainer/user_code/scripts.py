@@ -59,6 +59,12 @@ def what_fit_is_given(part: str, admitted: Admitted) -> Callable[..., Any]:
         return data_given(given)
 
     def callbacks() -> Any:
+        if admitted.path not in _given:
+            name = admitted.path.name
+            raise UserCodeError(
+                f"The callbacks of {name} are made for the model of {name}, which is not trained.",
+                [f"Train it, too: model.python = {name}:{FIT}. Or leave the callbacks out."],
+            )
         return _given[admitted.path]["callbacks"]
 
     return {"data": data, "model": model}.get(part, callbacks)
