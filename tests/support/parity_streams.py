@@ -233,6 +233,8 @@ def fitted(case: str) -> dict[str, Any]:
         train, options = _repeated(own["generated"]), {"steps_per_epoch": len(own["SIZES"])}
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(0.02), loss, metrics=["sparse_categorical_accuracy"])
+    if model.built:  # else `fit` traces its step twice: once to make the optimizer's variables
+        model.optimizer.build(model.trainable_variables)
     history = model.fit(
         train, epochs=EPOCHS, validation_data=held, shuffle=False, verbose=0, **options
     ).history

@@ -54,6 +54,10 @@ def fitted(program: Any, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     naming.reset_uids()
     keras.utils.set_random_seed(training["seed"])
     model = getattr(module, program.reference or program.model)()
+    plain = type(model).train_step is keras.Model.train_step
+    if model.built and plain and not as_written:
+        # Else `fit` traces its step twice: once to make the optimizer's variables, once to train.
+        model.optimizer.build(model.trainable_variables)
     clock = _Clock.made(model, places=not as_written)
     callbacks = [clock, *_callbacks(training, module)]
     if "class_weight" in training:
