@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from measuring import Budget, Row
-from memory_prediction import BELOW, SHAPES, made_plan
+from memory_prediction import BELOW, MOST_RUNS, SHAPES, made_plan
 from workplace import PATIENCE_S, BenchmarkError, Workplace
 
 from gpu_studio.common.practice import PracticeCards, identity
@@ -58,8 +58,6 @@ STEPS = 32
 """In how many steps the fullest is looked for: operations are launched by several threads, and no
 two steps find the same pieces of memory free."""
 SLICES, SLICE_MIB, CARD_MIB = 4, 3000, 16384
-MOST_RUNS = 8
-"""What is predicted is the fullest step that there is, which few runs may not have shown."""
 STRATEGIES = ("one_device", "mirrored", "placed")
 MICRO_BATCHES = 4
 
