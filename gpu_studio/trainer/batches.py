@@ -28,6 +28,7 @@ from gpu_studio.trainer.input_wait import moment_after
 from gpu_studio.trainer.whole_batches import (
     can_be_whole,
     has_much_to_cast,
+    mapped_lightly,
     rows_of,
     weighed,
     whole_batches,
@@ -186,7 +187,6 @@ def _python_parts(
 def _dataset_parts(stream: DatasetStream, data: tf.data.Dataset, cut_as: Cut) -> tf.data.Dataset:
     replicas, own = cut_as.replicas, cut_as.own_replicas
 
-    @_as_it_stands
     def whole(element: Any, last: Any) -> tuple[Any, ...]:
         given = _parts_of(stream, element)
         size = rows_of(given)
@@ -211,7 +211,7 @@ def _dataset_parts(stream: DatasetStream, data: tf.data.Dataset, cut_as: Cut) ->
 
         return tf.data.Dataset.range(own.start, own.stop).map(part)
 
-    return data.map(whole) if replicas == 1 else data.flat_map(cut)
+    return mapped_lightly(data, whole) if replicas == 1 else data.flat_map(cut)
 
 
 def _global_batches(stream: DatasetStream, batch: int, skipped: int) -> tf.data.Dataset:

@@ -38,13 +38,13 @@ def whole_batches(data: tf.data.Dataset, *, timed: bool) -> tf.data.Dataset:
     """
     moments = tf.data.Dataset.from_tensors(tf.zeros((), tf.float64)).repeat()
     if timed:  # of a pair's members the second is asked for when the first is there
-        moments = _made_by(tf.raw_ops.MapDataset, _now, moments, (), moments.element_spec)
+        moments = mapped_lightly(moments, _now)
     return tf.data.Dataset.zip(WholeBatch(data, moments))
 
 
-def _now(nothing: Any) -> list[Any]:
+def _now(nothing: Any) -> Any:
     del nothing
-    return [tf.timestamp()]
+    return tf.timestamp()
 
 
 def without_last(data: tf.data.Dataset) -> tf.data.Dataset:
@@ -62,36 +62,47 @@ def with_last(data: tf.data.Dataset) -> tf.data.Dataset:
     ended = without_last(data).concatenate(tf.data.Dataset.from_tensors((nobody, True)))
     state, many = tuple(tf.nest.flatten(data.element_spec)), len(tf.nest.flatten(nobody))
 
-    def shifted(*given: Any) -> list[Any]:
+    def shifted(*given: Any) -> tuple[Any, Any]:
         before, now, over = given[:many], given[many:-1], given[-1]
-        return [*now, *before, over]
+        return now, (tf.nest.pack_sequence_as(nobody, before), over)
 
     first = {"initial_state": tf.nest.flatten(nobody)}
-    scan, pairs = tf.raw_ops.ScanDataset, ended.element_spec
-    return _made_by(scan, shifted, ended, state, pairs, **first).skip(1)
+    return _made_by(tf.raw_ops.ScanDataset, shifted, ended, state, **first).skip(1)
+
+
+def mapped_lightly(data: tf.data.Dataset, function: Callable[..., Any]) -> tf.data.Dataset:
+    """Return `data.map(function)`, for a function that captures nothing."""
+    kind = data.element_spec
+
+    def of_a_row(*given: Any) -> Any:
+        element = tf.nest.pack_sequence_as(kind, given)
+        return function(*element) if isinstance(kind, tuple) else function(element)
+
+    return _made_by(tf.raw_ops.MapDataset, of_a_row, data)
 
 
 def _made_by(
     operation: Any,
-    function: Callable[..., list[Any]],
+    function: Callable[..., Any],
     data: tf.data.Dataset,
-    state: tuple[Any, ...],
-    made: Any,
+    state: tuple[Any, ...] = (),
     **further: Any,
 ) -> tf.data.Dataset:
     """Return what an operation of `tf.data` makes of `data` by a function that is cheap to take.
 
-    The function gets and returns tensors in a row: first those of the `state`, if there is one,
-    then those of an element. It captures nothing. `made` is the specification of what comes.
+    The function gets the tensors of an element in a row, behind those of a `state`, if there is
+    one, which it then returns with what it makes. It captures nothing.
     """
     once = tf.function(function, autograph=False, experimental_attributes=_ON_ONE_DEVICE)
-    given, specs = tf.nest.flatten(data.element_spec), tf.nest.flatten(made)
+    taken = once.get_concrete_function(*state, *tf.nest.flatten(data.element_spec))
+    came = taken.structured_outputs[1] if state else taken.structured_outputs
+    made = tf.nest.map_structure(lambda each: tf.TensorSpec(each.shape, each.dtype), came)
     variant = operation(
         input_dataset=tf.data.experimental.to_variant(data),
         other_arguments=[],
-        f=once.get_concrete_function(*state, *given),
-        output_types=[each.dtype for each in specs],
-        output_shapes=[each.shape for each in specs],
+        f=taken,
+        output_types=[each.dtype for each in tf.nest.flatten(made)],
+        output_shapes=[each.shape for each in tf.nest.flatten(made)],
         preserve_cardinality=True,
         **further,
     )
