@@ -137,7 +137,7 @@ def lines_of(event: AnyEvent, history: History) -> Iterator[str]:
             yield f"warning: {event.message} {event.suggestion}".rstrip()
         case events.Log():
             yield event.message
-        case events.PhaseBegan():
+        case events.PhaseBegan() | events.Xla() if event.words:
             yield event.words
 
 

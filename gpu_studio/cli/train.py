@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -161,7 +162,7 @@ def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
     """Resume `run` as `chosen` says: `checkpoint`, `plan`, `settings`."""
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import have_allowed, this_machine
-    from gpu_studio.runs.resume import other_draws
+    from gpu_studio.runs.resume import ResumeError, choose, other_draws
     from gpu_studio.runs.resume import resume as resume_run
 
     machine = this_machine()
@@ -173,8 +174,10 @@ def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
     after = plans.with_absolute_files(written, base)
     have_allowed(after, allow=chosen.allow_code, may_ask=not chosen.json)
     _have_shell_allowed(after, chosen)
-    if warning := other_draws(before, after, machine):
-        note(warning)
+    with suppress(ResumeError):  # which is told as the run is started
+        saved = choose(run, chosen.checkpoint).checkpoint
+        if warning := other_draws(before, after, machine, saved):
+            note(warning)
     resumed = partial(
         resume_run,
         run,

@@ -233,6 +233,7 @@ class SavedCheckpoint:
     """A checkpoint on disk, written after `epoch` finished epochs and `step` global batches.
 
     `best` says that it was the best of its run by `monitor` when it was written, with `value`.
+    `xla` is whether XLA compiled the steps; None in those of an older GPU Studio.
     """
 
     path: Path
@@ -242,6 +243,7 @@ class SavedCheckpoint:
     monitor: str | None = None
     value: float | None = None
     at_end: bool = False
+    xla: bool | None = None
 
     @property
     def name(self) -> str:
@@ -256,6 +258,7 @@ class _State(msgspec.Struct):
     monitor: str | None = None
     value: float | None = None
     at_end: bool = False
+    xla: bool | None = None
 
 
 _state_decoder = msgspec.json.Decoder(_State)
@@ -279,8 +282,7 @@ def _saved_at(path: Path) -> SavedCheckpoint | None:
         os.close(open_regular(path / WEIGHTS_FILE))
     except OSError:
         return None
-    told = (state.epoch, state.step, state.best, state.monitor, state.value, state.at_end)
-    return SavedCheckpoint(path, *told)
+    return SavedCheckpoint(path, *msgspec.structs.astuple(state))
 
 
 def to_go_on_from(saved: Sequence[SavedCheckpoint]) -> SavedCheckpoint | None:

@@ -115,6 +115,16 @@ class Model(Event, tag="model", frozen=True):
     precision: str
 
 
+class Xla(Event, tag="xla", frozen=True):
+    """Whether XLA compiles the steps of training from here on; `words` where that is worth a word.
+
+    Runs of before there was this event tell nothing of it.
+    """
+
+    compiles: bool
+    words: str = ""
+
+
 class Code(Event, tag="code", frozen=True):
     """Python code of the user's own that this run uses, reported before any of it runs.
 
@@ -349,6 +359,7 @@ AnyEvent = (
     Started
     | Devices
     | Model
+    | Xla
     | Code
     | Placement
     | Timeline

@@ -54,9 +54,9 @@ def against_divergence(plan: Plan) -> list[SuggestedChange]:
 
 
 def without_xla(plan: Plan) -> list[SuggestedChange]:
-    """The plan without XLA, where it asks for that."""
+    """The plan without XLA, unless it asks for that already."""
     change = SuggestedChange(text="Train without XLA", field="training.jit_compile", value=False)
-    return offered(plan, [change]) if plan.training.jit_compile else []
+    return offered(plan, [change]) if plan.training.jit_compile is not False else []
 
 
 def without_device(plan: Plan, device: str, replicas: Sequence[str]) -> list[SuggestedChange]:

@@ -21,7 +21,7 @@ from gpu_studio.export.optimizers import optimizer, optimizer_parameters
 from gpu_studio.export.own_code import options_of, own_code, place_of
 from gpu_studio.export.script_text import call, fill, indented, listing, literal, options
 from gpu_studio.placement.plan_facts import Learnt
-from gpu_studio.plan import Named, OutputTraining, reference, shown
+from gpu_studio.plan import Named, OutputTraining, reference, shown, strategy_of
 from gpu_studio.plan.keras_objects import LOSSES, METRICS, keras_name
 
 _NO_LOSS = "none"
@@ -105,8 +105,7 @@ def build_model($parameters):
 def building(fitted: FittedPlan) -> str:
     """The functions `make_optimizer`, if the plan names the optimizer, and `build_model`."""
     compiled = compiling(fitted)
-    if fitted.plan.training.jit_compile:
-        compiled = f"{compiled}\nmodel.jit_compile = True".lstrip()
+    compiled = f"{compiled}\n{_by_xla(fitted)}".strip()
     made = f"{optimizer(fitted.facts)}\n\n" if "make_optimizer(" in compiled else ""
     model, parameters = fitted.plan.model, ", ".join(model_parameters(fitted))
     if model.name is not None:
@@ -126,6 +125,25 @@ def building(fitted: FittedPlan) -> str:
         function=function,
         compile=compiled,
     )
+
+
+_ON_A_CARD = """\
+# On a card XLA compiles the steps; under a strategy Keras leaves that out by itself.
+model.jit_compile = bool(tf.config.list_logical_devices("GPU"))"""
+
+
+def _by_xla(fitted: FittedPlan) -> str:
+    """The lines that have XLA compile the steps, or not, where Keras would decide otherwise."""
+    chosen, xla = fitted.plan.training.jit_compile, fitted.built.xla
+    devices, strategy = fitted.plan.distribution.devices, strategy_of(fitted.plan)
+    if not strategy.compiles_steps or (chosen == "auto" and xla.asked is not None):
+        return ""
+    if chosen != "auto":
+        return f"model.jit_compile = {chosen}"
+    if strategy.devices == "none":
+        return "model.jit_compile = False" if fitted.seen.varies else ""
+    on_cpu = bool(devices) and devices[0].startswith("CPU")
+    return "" if on_cpu or xla.cannot or fitted.seen.varies else _ON_A_CARD
 
 
 def _built_in(fitted: FittedPlan, compiled: str, parameters: str) -> str:

@@ -26,6 +26,7 @@ def make_steps($parameters):
 """
 
 _TRAIN = """\
+$decided
 @tf.function(reduce_retracing=True$compiled)
 def train_step(x, y$step):
     $reseed
@@ -60,6 +61,7 @@ def train_on_device(x, y):
     optimizer.apply(gradients, model.trainable_variables)
     return loss$outputs
 
+$decided
 @tf.function(reduce_retracing=True$compiled)
 def train_step(x, y$step):
     $reseed
@@ -132,13 +134,30 @@ def parameters(facts: ScriptFacts) -> list[str]:
     return [*strategy, "model", "optimizer", "loss_of", *metrics]
 
 
+_WHERE_FIT_WOULD = """\
+# As `fit` has it do: XLA compiles the step on a card, if all layers allow that.
+cards = tf.config.list_logical_devices("GPU")
+by_xla = bool(cards) and all(each.supports_jit for each in model._flatten_layers())
+"""
+
+
+def _by_xla(facts: ScriptFacts) -> tuple[str, str]:
+    """What decides whether XLA compiles the step, and the argument that says so."""
+    chosen, devices = facts.plan.training.jit_compile, facts.plan.distribution.devices
+    if chosen == "auto" and not (devices and devices[0].startswith("CPU")):
+        return _WHERE_FIT_WOULD, ", jit_compile=by_xla"
+    return "", ", jit_compile=True" if chosen is True else ""
+
+
 def _alone(facts: ScriptFacts) -> tuple[str, str]:
     on_device = written_as(facts.plan).has_scope
     outputs, count = (", outputs", COUNT) if facts.plan.training.metrics else ("", "")
     penalty = _PENALTY if facts.from_file else ""
+    decided, compiled = _by_xla(facts)
     train = fill(
         _TRAIN_ON_DEVICE if on_device else _TRAIN,
-        compiled=", jit_compile=True" if facts.plan.training.jit_compile else "",
+        decided=decided,
+        compiled=compiled,
         step=", step" if facts.draws else "",
         reseed=reseeding(facts),
         model=called(facts, "True"),

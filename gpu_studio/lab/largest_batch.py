@@ -27,10 +27,10 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 class LargestBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What was found about some `devices`, which train together, and others just `like` each.
 
-    `batch` is the plan's `training.batch_size`, 0 if none fits; it ran, and each device held up to
-    `held` bytes of its `limit` (0: not known). `above` is the next size up, 0 if there is none;
-    `why_not` says, as the end of a sentence, why it is not larger. `failed` are sizes that were
-    predicted to fit, and found no memory.
+    `batch` is the plan's `training.batch_size`, 0 if none fits; it ran, `by_xla` if that compiled
+    the steps, and each device held up to `held` bytes of its `limit` (0: not known). `above` is the
+    next size up, 0 if there is none; `why_not` says, as the end of a sentence, why it is not
+    larger. `failed` are sizes that were predicted to fit, and found no memory.
     """
 
     devices: tuple[str, ...]
@@ -41,6 +41,7 @@ class LargestBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     held: Count = 0
     limit: Count = 0
     failed: tuple[Count, ...] = ()
+    by_xla: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,8 @@ def in_words(found: LargestBatch) -> str:
     alike = f" (and {listed(found.like)}, just like it)" if found.like else ""
     if not found.batch:
         return f"{who}{alike}: not even a batch of {grouped(found.above)} fits: {why_not}."
-    held = f", and held {size(found.held)}" if found.held else ""
+    held = ", compiled by XLA" if found.by_xla else ""
+    held += f", and held {size(found.held)}" if found.held else ""
     held += f" of {size(found.limit)}" if found.held and found.limit else ""
     more = f"{grouped(found.above)} does not: {why_not}" if found.above else why_not
     words = f"{who}{alike}: {grouped(found.batch)} is the largest batch. It ran{held}; {more}."

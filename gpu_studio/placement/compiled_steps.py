@@ -1,7 +1,8 @@
 """Steps that XLA compiles: when, what keeps it from that, and what is not predicted of them.
 
-By the plan's `training.jit_compile`; or as the model was compiled, where that can be done. Keras'
-`fit` does the latter by itself on a card ("auto"), and drops it where layers do not allow it.
+By the plan's `training.jit_compile`, true or false. "auto" is what it is in Keras: as the model was
+compiled, and else on a card where strategy and layers allow it. `fit` does no more than that
+either: it compiles nothing on a CPU, and drops what layers do not allow.
 """
 
 from __future__ import annotations
@@ -10,79 +11,77 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpu_studio.placement.device_memory import PredictedMemory
-from gpu_studio.plan import Caution, Plan, Problem, changing, listed, strategy_of
+from gpu_studio.plan import Caution, Plan, Problem, listed, strategy_of
 
 CHANGES = "what XLA changes"
 """What is not in the predicted memory of a step that XLA compiles."""
+MOST_BY_XLA = 1.16
+"""The most that a step took on a card with XLA, in steps without it.
+
+On an H200 (batches of 128 to 512, TensorFlow 2.21): a convolutional model 1,428 MiB for 1,412, a
+transformer 1,679 for 2,046, a dense one 328 for 282.
+"""
 _BESIDE = (
     "; without what XLA changes, which joins operations and takes the memory of a step's "
-    "temporary tensors in one piece: on a CPU up to 2.2 times as much was seen, on an H200 0.8 to "
-    "1.2 times"
+    "temporary tensors in one piece: on a CPU up to 2.2 times as much was seen, on an H200 0.82 to "
+    "1.16 times"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class XlaFacts:
-    """What a model says of XLA: whether it was compiled with `jit_compile=True`, which is `asked`.
+    """What a model says of XLA: `asked` is the `jit_compile` that it was compiled with.
 
-    Layers that `cannot` be compiled by it are named with their classes.
+    That is None where it was not compiled, or with "auto". Layers that `cannot` be compiled by XLA
+    are named with their classes.
     """
 
-    asked: bool = False
+    asked: bool | None = None
     cannot: tuple[str, ...] = ()
 
-    def compiles(self, plan: Plan) -> bool:
-        """Whether XLA compiles the steps of the plan, which has this model."""
-        asked = plan.training.jit_compile or (self.asked and not self.cannot)
-        return asked and strategy_of(plan).compiles_steps
+    def compiles(self, plan: Plan, *, real: bool, varies: bool = False) -> bool:
+        """Whether XLA compiles the steps of the plan, which has this model.
+
+        `real` says that they run on a real card, `varies` that samples come in several shapes, for
+        each of which it would have to compile them anew.
+        """
+        chosen = plan.training.jit_compile
+        if chosen == "auto":
+            chosen = not self.cannot and self.asked is not False
+            chosen = chosen and (self.asked is True or (real and not varies))
+        return chosen and strategy_of(plan).compiles_steps
 
     def problems(self, plan: Plan) -> Iterator[Problem]:
         """The plan asks for XLA, and layers do not allow it."""
-        if not plan.training.jit_compile or not self.cannot:
+        if plan.training.jit_compile is not True or not self.cannot:
             return
         do = "does" if len(self.cannot) == 1 else "do"
         advice = (
-            f"{listed(self.cannot)} {do} not allow it, as Keras says (supports_jit): write false, "
+            f'{listed(self.cannot)} {do} not allow it, as Keras says (supports_jit): write "auto", '
             "or leave that to the data; LSTM and GRU allow it with use_cudnn=False"
         )
         yield Problem("training.jit_compile", "true", advice)
 
     def cautions(self, plan: Plan) -> Iterator[Caution]:
         """The model was compiled with XLA, and cannot be trained so."""
-        if not self.asked or self.compiles(plan):
+        chosen, strategy = plan.training.jit_compile, strategy_of(plan)
+        if not self.asked or chosen is True:
             return
-        why = f"XLA compiles for one device, and the strategy is {strategy_of(plan).title}."
-        if strategy_of(plan).compiles_steps:
+        if chosen is False:
+            why = "The plan's training.jit_compile is false, and counts for more."
+        elif not strategy.compiles_steps:
+            why = f"XLA compiles for one device, and the strategy is {strategy.title}."
+        elif self.cannot:
             why = f"XLA cannot compile {listed(self.cannot)}: `fit` does without it, too."
+        else:
+            return
         text = "The model is compiled with jit_compile, which has no effect on how steps run here."
         yield Caution("compiled with XLA", text, why)
 
-    def might_compile(self, plan: Plan) -> Iterator[Caution]:
-        """A model of the user's own whose steps a card would do sooner with XLA, as `fit` does.
 
-        Beside `fit` as written, on an H200 (batches of 128 to 512, TensorFlow 2.21), runs without
-        XLA took 1.5, 2.9 and 1.3 times as long (a convolutional model, a transformer, a dense one),
-        and runs with it 0.53, 0.76 and 0.59 times.
-        """
-        own = plan.model.python or plan.model.file
-        if not own or self.compiles(plan) or self.cannot or not strategy_of(plan).compiles_steps:
-            return
-        why = (
-            "Keras' fit does, unless the model was compiled with jit_compile=False. On an H200 a "
-            "step took 2.2 to 3.8 times as long without XLA as with it, in three models. The first "
-            "step takes longer with it, and predicted memory is without what it changes."
-        )
-        mend = changing("Compile with XLA", "training", jit_compile=True)
-        text = "XLA does not compile the training steps."
-        yield Caution("not compiled with XLA", text, why, mend)
-
-    def noted(
-        self, memories: Mapping[str, PredictedMemory], plan: Plan
-    ) -> dict[str, PredictedMemory]:
-        """The memories, with what is not in them where XLA compiles the step."""
-        if not self.compiles(plan):
-            return dict(memories)
-        return {name: _noted(each) for name, each in memories.items()}
+def noted(memories: Mapping[str, PredictedMemory]) -> dict[str, PredictedMemory]:
+    """The memories of a step that XLA compiles, with what is not in them."""
+    return {name: _noted(each) for name, each in memories.items()}
 
 
 def _noted(memory: PredictedMemory) -> PredictedMemory:

@@ -13,7 +13,8 @@ import numpy as np
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.between_devices import joined, met, received, waiting
-from gpu_studio.placement.cudnn_room import with_workspaces
+from gpu_studio.placement.compiled_steps import noted
+from gpu_studio.placement.cudnn_room import is_real_card, with_workspaces
 from gpu_studio.placement.device_memory import (
     MemoryShare,
     PredictedMemory,
@@ -51,6 +52,7 @@ from gpu_studio.plan import (
     in_all,
     logical_devices,
     parameter_home,
+    replica_devices,
     replicas,
     shares_of,
     strategy_of,
@@ -73,12 +75,23 @@ def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMe
         name: measured_too(memory, _factor(name, facts.model)) for name, memory in taken.items()
     }
     reported = with_workspaces(reported, plan, machine, facts.graph)
-    reported = facts.model.xla.noted(reported, plan)
+    if compiles(plan, machine, facts):
+        reported = noted(reported)
     memories = [reported.get(each.name, PredictedMemory(each.name)) for each in logical]
     # Devices in use take their slices; the others leave theirs free.
     first = sorted(zip(memories, logical, strict=True), key=lambda pair: not pair[0].total)
     known = available_memory((device for _, device in first), machine)
     return tuple(memory.within(*_bytes(known[memory.device])) for memory in memories)
+
+
+def compiles(plan: Plan, machine: Machine, facts: PlanFacts) -> bool:
+    """Whether XLA compiles the steps of `plan` on `machine`, as far as its model is known."""
+    cards = [each for each in replica_devices(plan, machine) if each.name.startswith("GPU")]
+    real = any(is_real_card(each, machine) for each in cards)
+    if facts.model is None or (cards and not real):  # nothing is compiled for practice cards
+        return False
+    varies = facts.data is not None and facts.data.varies
+    return facts.model.xla.compiles(plan, real=real, varies=varies)
 
 
 def _factor(device: str, model: ModelFacts) -> float | None:

@@ -352,7 +352,7 @@ class DataFacts:
     `arrays` are the names of the used arrays of a file or of a function's result. `inputs`,
     `targets` and `weights` are all arrays of a sample; where they are `nested`, the fields `x_…`
     and `y_…` say nothing. `streamed` is what is known of data that come batch by batch, `batches of
-    32, their number unknown`: the counts of samples are 0 where unknown.
+    32, their number unknown`, 0 samples where unknown; they `varies` if their shapes are not fixed.
     """
 
     name: str
@@ -379,6 +379,7 @@ class DataFacts:
     ids: int | None = None
     one_hot: bool = False
     streamed: str = ""
+    varies: bool = False
     in_memory: bool = True
     inputs: tuple[ArrayFacts, ...] = ()
     targets: tuple[ArrayFacts, ...] = ()

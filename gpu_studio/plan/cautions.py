@@ -216,7 +216,7 @@ def half_precision_on_cpu(plan: Plan, machine: Machine) -> Iterator[Caution]:
 def not_compiled_for_practice(plan: Plan, machine: Machine) -> Iterator[Caution]:
     """XLA for a practice card, which nothing is compiled for."""
     used = [machine.card(device.physical) for device in replica_devices(plan, machine)]
-    if plan.training.jit_compile and any(card and card.practice for card in used):
+    if plan.training.jit_compile is True and any(card and card.practice for card in used):
         yield Caution(
             "not compiled",
             "Steps run without XLA on a practice card, with training.jit_compile too.",

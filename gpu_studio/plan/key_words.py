@@ -208,9 +208,9 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "Set it to false for a CPU's losses. With mixed precision it changes next to nothing.",
     ),
     "training.jit_compile": (
-        "compile each training step with XLA, which joins operations; on one device",
-        "Model.compile(jit_compile=True)",
-        "To be as fast as `fit`, which does so on a card unless a strategy spreads the model.",
+        "compile each training step with XLA, on one device: always, never, or where `fit` would",
+        "Model.compile(jit_compile=…)",
+        "Rarely. `false` where a step lacks memory, or shall draw what it draws on a CPU.",
     ),
     "training.steps_per_call": (
         "",

@@ -130,6 +130,7 @@ _KINDS = {
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
+    "bool | Literal['auto']": 'true, false or "auto"',
     "Options": "a table",
     "tuple[str, ...]": "a list of names",
     "tuple[int, ...]": "a list of whole numbers",

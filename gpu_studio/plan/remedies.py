@@ -229,8 +229,8 @@ def batch(_problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy]:
 
 
 def jit_compile(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Remedy]:
-    """Leave the steps to TensorFlow."""
-    yield changing("Train without XLA", "training", jit_compile=False)
+    """What the strategy or the layers do not allow is left out with "auto"."""
+    yield changing("Train without XLA", "training", jit_compile="auto")
 
 
 def optimizer_option(problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:

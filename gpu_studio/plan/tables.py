@@ -94,6 +94,8 @@ def _plain(value: Any) -> Any:
 
 
 def _is_left_out(name: str, value: Any) -> bool:
+    if name in _LEFT_OUT_AUTO:
+        return bool(value == "auto")
     return (
         value is None or (name in _LEFT_OUT and not value) or (name in _LEFT_OUT_ON and value == 1)
     )
@@ -106,7 +108,6 @@ _LEFT_OUT = (
     "frozen",
     "setup",
     "flags",
-    "jit_compile",
     "steps_per_epoch",
     "validation_steps",
     *LISTS,
@@ -114,6 +115,8 @@ _LEFT_OUT = (
 """What a plan file does not have while it is empty, 0 or false."""
 _LEFT_OUT_ON = ("tf32", "shuffle", "validation_freq")
 """What a plan file does not have while it is true or 1, as older files do not."""
+_LEFT_OUT_AUTO = ("jit_compile",)
+"""What it does not have while it is "auto"; files from before there was that lack their false."""
 
 
 def _layer(devices: tuple[str, ...]) -> str | list[str]:
@@ -123,6 +126,7 @@ def _layer(devices: tuple[str, ...]) -> str | list[str]:
 Table = Mapping[str, Any]
 Layers = Mapping[str, tuple[str, ...]]
 Outputs = Mapping[str, OutputTraining]
+Automatic = bool | Literal["auto"]
 Read = Callable[[str, Any], Any]
 
 UNREADABLE: Any = object()
@@ -145,6 +149,7 @@ class Reader:
             str: self._text,
             Layers: self._layers,
             Outputs: self._outputs,
+            Automatic: self._automatic,
         }
 
     def table(self, cls: Any, path: str, value: Any) -> Any:
@@ -206,6 +211,10 @@ class Reader:
             if isinstance(value, bool)
             else self._wrong(path, value, "write true or false, without quotes")
         )
+
+    def _automatic(self, path: str, value: Any) -> Any:
+        known = isinstance(value, bool) or value == "auto"
+        return value if known else self._wrong(path, value, 'write true, false or "auto"')
 
     def _whole(self, path: str, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int):

@@ -186,7 +186,7 @@ class Training:
     by Keras' names, where a model has several. `steps_per_epoch` and `validation_steps` are global
     batches; 0 means all of the data. `phases` are those after the first, which is as all else says.
     `tf32` lets cards since 8.0 round factors of float32 products to 10 bits; `jit_compile` is
-    XLA's. Every so many epochs as `validation_freq` are validated.
+    XLA's, "auto" as in Keras. Every so many epochs as `validation_freq` are validated.
     """
 
     epochs: int = 1
@@ -204,7 +204,7 @@ class Training:
     seed: int = 0
     mixed_precision: bool = False
     tf32: bool = True
-    jit_compile: bool = False
+    jit_compile: bool | Literal["auto"] = "auto"
     steps_per_call: int = 0
     steps_per_epoch: int = 0
     validation_steps: int = 0

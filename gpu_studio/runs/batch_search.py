@@ -143,6 +143,7 @@ class _Searched:
         self._machine, self._facts, self._asking = machine, facts, asking
         self._devices = replicas(plan, machine)
         self._held: dict[int, int] = {}
+        self._by_xla: set[int] = set()
         self._kept_back: set[int] = set()
         self._on_cpu = any(each.startswith("CPU") for each in self._devices)
 
@@ -162,6 +163,7 @@ class _Searched:
             why_not=self._why_not(seen),
             like=self._like,
             held=self._held.get(seen.batch, 0),
+            by_xla=seen.batch in self._by_xla,
             limit=min((each for each in limits if each is not None), default=0),
             failed=tuple(each for each in seen.failed if self._fits(each)),
         )
@@ -225,6 +227,7 @@ class _Searched:
         if told["runs"]:
             held = told["held"]
             self._held[batch] = max(held.values(), default=0)
+            self._by_xla |= {batch} if told.get("xla") else set()
             return True
         if told["kept"] and (told["device"] or told["kept"][0]) in told["kept"]:
             self._kept_back.add(batch)

@@ -66,23 +66,29 @@ def problems_of(
     ]
 
 
-def other_draws(before: Plan, after: Plan, machine: Machine) -> str:
+def other_draws(
+    before: Plan, after: Plan, machine: Machine, checkpoint: SavedCheckpoint | None = None
+) -> str:
     """The warning if resuming makes random layers draw other numbers.
 
-    `before` is the run's plan and `after` the new one. They draw for each part of a batch: each
-    replica's, or each micro-batch of a placed model, and XLA makes others of the same seed. Empty
-    if neither changes.
+    `before` is the run's plan and `after` the new one; `checkpoint` says what was made of "auto".
+    They draw for each part of a batch: each replica's, or each micro-batch of a placed model, and
+    XLA makes others of the same seed. Empty if neither changes. With "auto" a run goes on as it
+    began; where it cannot, it says so itself.
     """
     was, now = _parts(before, machine), _parts(after, machine)
-    xla = before.training.jit_compile, after.training.jit_compile
-    if was == now and xla[0] == xla[1]:
+    recorded = checkpoint.xla if checkpoint else None
+    began = before.training.jit_compile is True if recorded is None else recorded
+    by_xla = after.training.jit_compile
+    by_xla = (recorded is not None and began) if by_xla == "auto" else by_xla
+    if was == now and began == by_xla:
         return ""
     why = f"A batch comes in {now} part{'s' if now > 1 else ''} now, not in {was}"
     if was == now:
-        why = f"XLA compiles the steps {'now' if xla[1] else 'no longer'}"
+        why = f"XLA compiles the steps {'now' if by_xla else 'no longer'}"
     return (
         f"{why}: dropout and other random layers draw other numbers from here on. A model without "
-        f"such layers trains to the same losses{', but for rounding' if xla[0] != xla[1] else ''}."
+        f"such layers trains to the same losses{', but for rounding' if began != by_xla else ''}."
     )
 
 

@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.trainer.batch_parts import Added, of_part, ways_of
+from gpu_studio.trainer.batch_parts import Added, of_part, one_number, ways_of
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import made_by_user
 from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, wide_type
@@ -65,6 +65,14 @@ class InnerMetrics:
             "The model keeps a metric loss of its own, which fit would show in place of the loss. "
             "Here loss is what is trained on."
         )
+
+    def cautions(self, parts: int, what: str) -> Iterator[tuple[str, str]]:
+        """What differs from `fit`, and what helps, where a batch is cut into `parts`, `what`."""
+        if self.caution:
+            yield self.caution, "Give that metric another name."
+        for name in self.apart:
+            said = one_number(name, parts, what, is_mean=name not in self.undecided)
+            yield said, "Train on one device for it as it is."
 
     def nothing_counted(self) -> list[list[np.ndarray]]:
         """What no sample adds, a number for each of a metric's state."""

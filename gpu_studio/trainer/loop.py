@@ -21,7 +21,7 @@ from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Call
 from gpu_studio.trainer.passes import SplitReading, ended_early, nothing_left
-from gpu_studio.trainer.phases import PHASE, begin_phase, keeps_averages
+from gpu_studio.trainer.phases import begin_phase, keeps_averages
 from gpu_studio.trainer.progress import CallLength, Judge, Monitor, Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.team import ALONE, Agreed, Place, Team
@@ -431,13 +431,13 @@ class Loop:
         state, of_hooks = self.hooks.kept()
         arrays = self._session.capture() | tally | best | of_hooks
         self._saved_step = self.progress.step
-        about = self._identity | state | {PHASE: self._session.phase}
+        about = self._identity | state | self._session.standing
         self._checkpoints.save(Snapshot(self.progress, arrays, about, value, monitor))
 
     def _save_end(self) -> None:
         """Save what the end of training left: who goes on from it begins as another `fit` does."""
         progress = replace(self.progress, best=None, waited=0)
-        about = self._identity | self.hooks.kept_at_end() | {PHASE: self._session.phase}
+        about = self._identity | self.hooks.kept_at_end() | self._session.standing
         ended = Snapshot(progress, self._session.capture(), about, at_end=True)
         said = f"{ended.name} holds the weights as the end of training has left them."
         if self._saved_step == self.progress.step:

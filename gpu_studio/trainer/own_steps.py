@@ -44,11 +44,11 @@ from gpu_studio.trainer.own_logs import (
     watched_loss,
 )
 from gpu_studio.trainer.own_replicas import ReplicaStep, as_replica, noting_results, outside
-from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.replica_updates import update_by_sums
+from gpu_studio.trainer.xla import By, CompiledProgram
 
 
-class OwnSteps(Program):
+class OwnSteps(CompiledProgram):
     """A compiled model whose own steps train it under a strategy."""
 
     def __init__(
@@ -60,12 +60,13 @@ class OwnSteps(Program):
         device: str | None = None,
         cards: Sequence[str] = (),
         *,
-        compiled: bool = False,
+        compiled: By = False,
     ) -> None:
         """All is as of `Program`. Call `prepare` before the first step.
 
         XLA compiles the steps of training if `compiled`.
         """
+        self._compile(compiled)
         self.optimizers = optimizers_of(model)
         first = next(iter(self.optimizers.values()), None)
         self._used: dict[int, Any] = {}
@@ -76,17 +77,22 @@ class OwnSteps(Program):
         self._found: dict[int, tuple[Any, Any, Any]] = {}
         self._by_shares = not speaks_of_replicas(model)
         super().__init__(strategy, model, first, Objective(), Meters(()), seed, tell, device, cards)
-        run = self._alone if self._replicas == 1 else self._shared
-        self._once = {
-            kind: tf.function(
-                lambda batch, number, kind=kind: run(kind, batch, number),
-                autograph=False,
-                reduce_retracing=True,
-                jit_compile=(compiled and kind == TRAIN_STEP) or None,
-            )
-            for kind in (TRAIN_STEP, TEST_STEP)
-        }
+        self._once = {kind: self._traceable(kind) for kind in (TRAIN_STEP, TEST_STEP)}
         self._held: list[Any] = []
+
+    def _traceable(self, kind: str) -> Any:
+        run = self._alone if self._replicas == 1 else self._shared
+        return tf.function(
+            lambda batch, number: run(kind, batch, number),
+            autograph=False,
+            reduce_retracing=True,
+            jit_compile=(self.by_xla and kind == TRAIN_STEP) or None,
+        )
+
+    def _without_xla(self) -> None:
+        self.by_xla = False
+        self._once[TRAIN_STEP] = self._traceable(TRAIN_STEP)
+        self._train = tf.function(self._train_steps, autograph=False)
 
     def _take_over(self) -> None:
         for optimizer in self.optimizers.values():

@@ -18,9 +18,6 @@ from gpu_studio.trainer.models.building import freeze
 from gpu_studio.trainer.placed import PlacedProgram
 from gpu_studio.trainer.session import Session
 
-PHASE = "phase"
-"""What a checkpoint calls the number of the phase whose optimizer it holds."""
-
 
 def keeps_averages(session: Session) -> bool:
     """Whether the optimizer keeps averages, which are the weights where its phase or run ends."""

@@ -64,6 +64,9 @@ TOLD = ("size", "over")
 class Program:
     """A model with its optimizer and loss under a strategy, ready to be stepped."""
 
+    by_xla = False
+    """Whether XLA compiles the steps of training."""
+
     def __init__(
         self,
         strategy: Any,
@@ -167,13 +170,8 @@ class Program:
                 self._try_again(stream, first)
         told, moments = np.split(noted.numpy(), [len(TOLD)], axis=1)
         values, ended = losses.numpy(), time.time()
-        return Call(
-            values,
-            deltas,
-            waited(moments, self._cards),
-            told=told,
-            exchange_seconds=exchanged(moments, len(self._cards), ended),
-        )
+        exchange = exchanged(moments, len(self._cards), ended)
+        return Call(values, deltas, waited(moments, self._cards), 0.0, told, exchange)
 
     def _try_again(self, stream: Any, step: Any) -> None:
         """Compile the step once more where the first time has left tensors in lists of layers.

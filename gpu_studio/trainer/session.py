@@ -18,7 +18,6 @@ from gpu_studio.plan.data import files_in, groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.plan.rules.start_rules import unmeasured
 from gpu_studio.trainer import batches, devices, keras_objects, strategies, telemetry, user_code
-from gpu_studio.trainer.batch_parts import one_number
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
 from gpu_studio.trainer.data.fingerprints import fingerprints, first_batch
@@ -45,7 +44,10 @@ from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
 from gpu_studio.trainer.target_words import odd_warnings, warnings_before, warnings_of
 from gpu_studio.trainer.team import ALONE, Team
-from gpu_studio.trainer.xla import XlaProgram, compiles
+from gpu_studio.trainer.xla import XLA, By, XlaProgram, compiles, runs_on
+
+PHASE = "phase"
+"""What a checkpoint calls the number of the phase whose optimizer it holds."""
 
 
 @dataclass(slots=True)
@@ -94,6 +96,11 @@ class Session:
             **fingerprints(self.dataset),
             **first_batch(self.dataset),
         }
+
+    @property
+    def standing(self) -> dict[str, Any]:
+        """How its steps are trained now, as a checkpoint says it."""
+        return {PHASE: self.phase, XLA: self.program.by_xla}
 
     def reading(self, split: Split, most: int) -> SplitReading:
         """Return how `split` is read to be evaluated: at most so many batches, or all if 0."""
@@ -146,16 +153,19 @@ class Session:
             variable.assign(keras.ops.convert_to_numpy(average))
 
 
-def build(plan: Plan, base: Path, tell: Any, team: Team = ALONE) -> Session:
+def build(
+    plan: Plan, base: Path, tell: Any, team: Team = ALONE, before: Mapping[str, Any] | None = None
+) -> Session:
     """Build the session of a plan, reporting devices and model on the way. Raises TrainerError.
 
-    `base` is the folder that relative paths of the plan start from.
+    `base` is the folder that relative paths of the plan start from, `before` the state of the
+    checkpoint that the run goes on from, if any.
     """
     made = strategies.Maker(plan.distribution, cluster_of(plan))
     logical = devices.set_up(plan, team.share, lambda: made.first(devices.own_names))
     team.joined(made.joined)
     with devices.on_host():
-        return _built(plan, base, logical, tell, made, team)
+        return _built(plan, base, logical, tell, made.spread(logical), team, before)
 
 
 def _built(
@@ -163,10 +173,10 @@ def _built(
     base: Path,
     logical: list[events.LogicalDevice],
     tell: Any,
-    made: strategies.Maker,
+    spread: strategies.Spread,
     team: Team,
+    before: Mapping[str, Any] | None,
 ) -> Session:
-    spread = made.spread(logical)
     tell(devices_event(logical, spread))
     policy = devices.set_precision(plan.training.mixed_precision, spread.replicas)
     seed = plan.training.seed
@@ -178,19 +188,18 @@ def _built(
     refuse_unkept_states(plan, model, dataset, cut, served=spread.served is not None)
     for note in notes_on(plan, model, dataset, dataset.train.range()):
         tell(events.Warned(message=note.text, suggestion=note.why))
-    steps = passes.steps_per_epoch or 0
+    steps, stream = passes.steps_per_epoch or 0, dataset.train.stream
+    by = compiles(plan, model, runs_on(spread.replicas, logical, stream), tell, before)
     if own_in_steps(model):
-        program = _own_steps(plan, dataset, model, spread, logical, steps, tell, team)
+        program = _own_steps(plan, dataset, model, spread, logical, steps, tell, team, by)
     else:
-        program = _default_steps(plan, dataset, model, spread, logical, cut, steps, tell, team)
+        program = _default_steps(plan, dataset, model, spread, logical, cut, steps, tell, team, by)
     if spread.shares > 1:
         for warned in replicas_apart(model, dataset, cut, program.optimizer):
             tell(warned)
     _refuse_unknown_monitor(plan, program)
-    optimizer, meters = program.optimizer, program.meters
-    session = Session(
-        plan, logical, spread, dataset, model, optimizer, meters, program, cut, passes, policy
-    )
+    trained = program.optimizer, program.meters, program
+    session = Session(plan, logical, spread, dataset, model, *trained, cut, passes, policy)
     tell(_model_event(session))
     return session
 
@@ -205,9 +214,10 @@ def _default_steps(
     steps: int,
     tell: Any,
     team: Team,
+    by: By,
 ) -> Program:
     """The program of a model that learns by its outputs."""
-    seed, phases, compiled = plan.training.seed, plan.training.phases, compiles(plan, model, tell)
+    seed, phases = plan.training.seed, plan.training.phases
     with tf.device(spread.made_on), spread.strategy.scope():
         # Asked of the whole model: once its layers are split, only the program can run it.
         learners = keras_objects.learners_of(plan.training, dataset, model)
@@ -232,9 +242,9 @@ def _default_steps(
         served = ServedProgram(spread, model, optimizer, loss, meters, seed, team.shared)
         tell(events.Log(message=served.homes.words))
         return served
-    reported, on = _reported(tell, team), (spread.made_on, _cards_of(spread, logical))
-    made = XlaProgram if compiled else Program
-    return made(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
+    on = _told_on(tell, team, spread, logical)
+    given = spread.strategy, model, optimizer, loss, meters, seed, *on
+    return XlaProgram(*given, compiled=by) if by else Program(*given)
 
 
 def _inner_metrics(
@@ -242,12 +252,9 @@ def _inner_metrics(
 ) -> InnerMetrics:
     inner = InnerMetrics(model, spread.strategy, running=cut.replicas == 1 and not spread.served)
     inner.look_at(model, dataset)
-    if inner.caution:
-        tell(events.Warned(message=inner.caution, suggestion="Give that metric another name."))
     what = "micro-batches" if spread.placement is not None else "replicas"
-    for name in inner.apart:
-        said = one_number(name, cut.replicas, what, is_mean=name not in inner.undecided)
-        tell(events.Warned(message=said, suggestion="Train on one device for it as it is."))
+    for said, helps in inner.cautions(cut.replicas, what):
+        tell(events.Warned(message=said, suggestion=helps))
     return inner
 
 
@@ -267,10 +274,10 @@ def _own_steps(
     steps: int,
     tell: Any,
     team: Team,
+    by: By,
 ) -> Program:
     """The program of a model that brings a `train_step` or parts of it."""
-    source, total = name_of(plan.model), steps * plan.training.epochs
-    compiled, own = compiles(plan, model, tell), own_in_steps(model)[0]
+    source, own, total = name_of(plan.model), own_in_steps(model)[0], steps * plan.training.epochs
     if spread.served:
         refuse_own_steps(source, own)
     refuse_beside_own_steps(plan.training, source, own, placed=spread.placement is not None)
@@ -282,23 +289,21 @@ def _own_steps(
             lambda: keras_objects.make_optimizer(plan.training, steps, total),
         )
     tell(events.Log(message=training_note(source, model)))
-    reported, on = _reported(tell, team), (spread.made_on, _cards_of(spread, logical))
-    program = OwnSteps(spread.strategy, model, plan.training.seed, reported, *on, compiled=compiled)
+    on = _told_on(tell, team, spread, logical)
+    program = OwnSteps(spread.strategy, model, plan.training.seed, *on, compiled=by)
     held_out = bool(dataset.validation or dataset.test)
     for warned in program.prepare(dataset.train.given(slice(1)), evaluates=held_out):
         tell(warned)
     return program
 
 
-def _reported(tell: Any, team: Team) -> Any:
-    """What is told the profile of some steps; None where none is made."""
-    return tell if telemetry.is_full() and team.profiles else None
-
-
-def _cards_of(spread: strategies.Spread, logical: list[events.LogicalDevice]) -> list[str]:
-    """The physical device of each replica."""
+def _told_on(
+    tell: Any, team: Team, spread: strategies.Spread, logical: list[events.LogicalDevice]
+) -> tuple[Any, str | None, list[str]]:
+    """Who hears the profile of some steps, if any; their device; each replica's physical one."""
     physical = {device.name: device.physical for device in logical}
-    return [physical[name] for name in spread.replicas]
+    heard = tell if telemetry.is_full() and team.profiles else None
+    return heard, spread.made_on, [physical[name] for name in spread.replicas]
 
 
 def memory_meter(session: Session) -> devices.MemoryMeter:
@@ -373,10 +378,7 @@ def _refuse_unknown_monitors(plan: Plan, dataset: Dataset, meters: Meters) -> No
 
 
 def cut_of(
-    plan: Plan,
-    dataset: Dataset,
-    spread: strategies.Spread,
-    own: tuple[int, int] | None = None,
+    plan: Plan, dataset: Dataset, spread: strategies.Spread, own: tuple[int, int] | None = None
 ) -> Cut:
     """Return how the training split is cut into batches, `own` as in `Cut`.
 

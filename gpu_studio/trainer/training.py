@@ -31,12 +31,12 @@ from gpu_studio.trainer.data.fingerprints import TRAINING, VALIDATION
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import FailureContext
 from gpu_studio.trainer.loop import Loop
-from gpu_studio.trainer.phases import PHASE
 from gpu_studio.trainer.progress import Reached, TrainingProgress
 from gpu_studio.trainer.served.refusals import refuse_callbacks
-from gpu_studio.trainer.session import Session
+from gpu_studio.trainer.session import PHASE, Session
 from gpu_studio.trainer.team import ALONE, Team
 from gpu_studio.trainer.telemetry import Telemetry
+from gpu_studio.trainer.xla import XLA
 
 
 def train_plan(
@@ -54,7 +54,8 @@ def train_plan(
     Raises TrainerError, and what TensorFlow raises.
     """
     stored, tell = stored_checkpoint(run, team), context.hearing(writer.write)
-    context.session = made = session.build(plan, context.base, tell, team)
+    before = None if stored is None else stored[0]
+    context.session = made = session.build(plan, context.base, tell, team, before)
     context.meter = session.memory_meter(made)
     reported = user_code.codes_imported_by_name(plan, context.base)
     for code in reported:
@@ -221,16 +222,29 @@ def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
     Layers draw random numbers separately for each part.
     """
     before, now = state.get("parts"), session.cut.replicas
-    if before not in (None, now) and layer_state.draws(session.model):
+    began, by_xla = state.get(XLA), session.program.by_xla
+    if not layer_state.draws(session.model):
+        return
+    others = (
+        "dropout and other random layers draw other numbers from here on, so that losses are not "
+        "those that the first run would have had."
+    )
+    if before not in (None, now):
         yield Warned(
             message=(
-                f"A batch comes in {now} parts now, before the checkpoint in {before}: dropout and "
-                "other random layers draw other numbers from here on, so that losses are not those "
-                "that the first run would have had."
+                f"A batch comes in {now} parts now, before the checkpoint in {before}: {others}"
             ),
             suggestion=(
                 "It trains as well. For the same losses resume with as many "
                 "replicas and micro-batches."
+            ),
+        )
+    elif began not in (None, by_xla):
+        yield Warned(
+            message=f"XLA compiles the steps {'now' if by_xla else 'no longer'}: {others}",
+            suggestion=(
+                "It trains as well. For the same losses resume on such a device as before, with "
+                "the training.jit_compile of before."
             ),
         )
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from gpu_studio.cli import model as model_command
 from gpu_studio.cli.command import RefusedError
 from gpu_studio.hardware.source import SIMULATE
+from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ArrayFacts, ModelNote, PlanFacts
@@ -67,7 +68,9 @@ def test_that_a_device_with_little_room_for_cudnn_neither_fits_nor_does_not() ->
         THREE_LAYERS, layers=tuple(replace(each, kind="LSTM") for each in THREE_LAYERS.layers)
     )
     plan = replace(SMALL, devices=DeviceSettings(carve=(Carve("GPU:0", (400,)),)))
-    memories = predict(plan, TWO_CARDS, PlanFacts(DATA, replace(MODEL, graph=graph)))
+    # As Keras says of an LSTM of cuDNN's.
+    model = replace(MODEL, graph=graph, xla=XlaFacts(cannot=("lstm (LSTM)",)))
+    memories = predict(plan, TWO_CARDS, PlanFacts(DATA, model))
     row = drawn(model_command.memory_table(memories)).splitlines()[1]
     assert row.rstrip().endswith("may lack room for cuDNN")
     device = json.loads(json.dumps(model_command.document(graph, memories)))["devices"][0]

@@ -20,6 +20,7 @@ from zoo_table import programs
 
 from gpu_studio import plan as plans
 from gpu_studio.export import ExportError, UnseenError, python_script
+from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.placement.plan_facts import (
     ArrayFacts,
     DataFacts,
@@ -81,10 +82,11 @@ WAYS = {
 """Of the last batches of the last two, a part has no sample or other rows of a table than one."""
 
 
-def script(name: str, way: str = "none", facts: PlanFacts | None = None) -> str:
+def script(name: str, way: str = "none", facts: PlanFacts | None = None, *settings: str) -> str:
     facts = facts or FACTS[name]
     document = programs()[name].document(way)
     plan = zoo_scripts.with_places(plans.loads(tomli_w.dumps(document)), facts)
+    plan = plans.with_settings(plan, settings)
     return python_script(plan, None, Path("/nowhere"), facts.data, facts.model)
 
 
@@ -103,7 +105,7 @@ def test_that_a_script_trains_as_fit_trains(tmp_path):
 
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path):
     for name in FACTS:
-        ways = ["none", "mirrored", "central_storage"]
+        ways = ["none", "one_device", "mirrored", "central_storage"]
         if FACTS[name].graph is not None:
             ways += ["placed", "placed, 2 parts"]
         for way in ways:
@@ -123,6 +125,36 @@ def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path):
         if isinstance(each, ast.FunctionDef | ast.ClassDef)
     ]
     assert all(map(ast.get_docstring, functions))
+
+
+@pytest.mark.parametrize(
+    ("way", "asked", "setting", "written"),
+    [
+        ("none", None, "auto", None),
+        ("none", None, "false", "False"),
+        ("none", None, "true", "True"),
+        ("none", True, "false", "False"),
+        ("one_device", None, "auto", 'bool(tf.config.list_logical_devices("GPU"))'),
+        ("on the CPU", None, "auto", None),
+        ("one_device", False, "auto", None),
+        ("one_device", True, "auto", None),
+        ("mirrored", None, "auto", None),
+        ("mirrored", None, "false", None),
+    ],
+)
+def test_that_xla_compiles_the_steps_of_a_script_as_those_of_its_run(way, asked, setting, written):
+    found = FACTS["plateau"]
+    model = replace(found.model, xla=XlaFacts(asked))
+    settings = [f"training.jit_compile={setting}"]
+    if way in ("one_device", "on the CPU"):
+        device = "GPU:0" if way == "one_device" else "CPU:1"
+        settings += ["distribution.strategy=one_device", f"distribution.devices=['{device}']"]
+        way = "none"
+    text = script("plateau", way, replace(found, model=model), *settings)
+    lines = [line.strip() for line in text.splitlines() if "jit_compile" in line]
+    assert lines == ([] if written is None else [f"model.jit_compile = {written}"])
+    varying = replace(found, data=replace(found.data, varies=True))
+    assert "model.jit_compile = False" in script("plateau", "none", varying)
 
 
 def test_that_what_only_a_look_at_the_model_tells_is_asked_for():

@@ -142,7 +142,8 @@ def test_that_the_model_stands_there_as_keras_calls_and_with_the_values_of_the_p
 
 
 def test_that_what_a_plan_does_not_need_is_not_in_its_script():
-    simple = script("training.metrics=[]", "training.checkpoint.every_epochs=0")
+    without = ("training.metrics=[]", "training.checkpoint.every_epochs=0")
+    simple = script(*without, "training.jit_compile=false")
     for needless in (
         "strategy",
         "StatelessScope",
@@ -314,7 +315,7 @@ def test_that_any_valid_plan_has_a_script_that_compiles(data):
     )
     strategy = data.draw(st.sampled_from(tuple(WRITTEN)))
     if strategy_named(strategy).compiles_steps:
-        training = replace(training, jit_compile=data.draw(st.booleans()))
+        training = replace(training, jit_compile=data.draw(st.sampled_from([True, False, "auto"])))
     placed = (
         Placed(data.draw(st.integers(1, 5)), {"outputs": ("CPU:1",)})
         if strategy == "placed"

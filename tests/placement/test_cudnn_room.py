@@ -50,7 +50,8 @@ DENSE = facts_with("Dense")
 def on_slices(*slices: int, batch: int = 50, **values: object) -> Plan:
     distribution = Distribution("one_device", devices=("GPU:0",))
     devices = DeviceSettings(carve=(Carve("GPU:0", slices),) if slices else ())
-    plan = Plan("made", devices, ModelSettings("mlp"), Data("digits"), Training(batch_size=batch))
+    training = Training(batch_size=batch, jit_compile=False)
+    plan = Plan("made", devices, ModelSettings("mlp"), Data("digits"), training)
     return replace(plan, **{"distribution": distribution, **values})
 
 

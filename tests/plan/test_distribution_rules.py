@@ -44,7 +44,7 @@ def test_that_xla_compiles_the_steps_of_strategies_for_one_device_and_of_no_othe
     (problem,) = problems
     assert str(problem) == (
         f'training.jit_compile is true with strategy "{strategy}": XLA compiles for one device: '
-        'write false, or choose the strategy "none" or "one_device".'
+        'write "auto", or choose the strategy "none" or "one_device".'
     )
     mend = mend_of(problem, asked, TWO_CARDS)
     assert mend is not None

@@ -38,7 +38,7 @@ def test_that_numbers_lists_and_tables_are_read_as_toml():
     assert plan.training.learning_rate == 1e-4
     assert plan.training.mixed_precision
     assert not plan.training.tf32
-    assert plan.training.jit_compile
+    assert plan.training.jit_compile is True
     assert not plan.training.shuffle
     assert plan.model.options == {"hidden": [64, 64]}
     assert plan.training.options == {"momentum": 0.9}

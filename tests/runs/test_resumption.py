@@ -165,12 +165,26 @@ def test_that_random_layers_which_will_draw_other_numbers_are_told_of_before_the
     assert bool(told) == bool(said)
 
 
-@pytest.mark.parametrize("on", [True, False])
-def test_that_resuming_with_xla_or_no_longer_with_it_is_said_to_draw_other_numbers(on):
-    without = Plan()
-    by_xla = with_settings(without, ["training.jit_compile=true"])
-    plans = (without, by_xla) if on else (by_xla, without)
-    said = other_draws(*plans, TWO_CARDS)
-    assert said.startswith(f"XLA compiles the steps {'now' if on else 'no longer'}: dropout and")
-    assert said.endswith("to the same losses, but for rounding.")
-    assert other_draws(by_xla, by_xla, TWO_CARDS) == ""
+@pytest.mark.parametrize(
+    ("before", "recorded", "after", "told"),
+    [
+        # Of runs from before there was "auto" the checkpoints say nothing, and the plan all.
+        ("auto", None, "auto", ""),
+        ("auto", None, "true", "now"),
+        ("true", None, "true", ""),
+        ("true", None, "auto", "no longer"),
+        ("auto", True, "auto", ""),
+        ("auto", False, "auto", ""),
+        ("auto", False, "true", "now"),
+        ("auto", True, "false", "no longer"),
+        ("auto", True, "true", ""),
+    ],
+)
+def test_that_resuming_with_xla_or_no_longer_with_it_is_said_to_draw_other_numbers(
+    before, recorded, after, told
+):
+    was, now = (with_settings(Plan(), [f"training.jit_compile={each}"]) for each in (before, after))
+    said = other_draws(was, now, TWO_CARDS, replace(NOWHERE.checkpoint, xla=recorded))
+    assert said.startswith(f"XLA compiles the steps {told}: dropout and" if told else "")
+    assert said.endswith("to the same losses, but for rounding." if told else "")
+    assert bool(said) == bool(told)

@@ -13,8 +13,9 @@ from gpu_studio.contract import events
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.samples import Cards, FastFigures
 from gpu_studio.runs.results import prediction
+from gpu_studio.runs.results.comparison import compare
 from gpu_studio.runs.results.prediction import Prediction
-from gpu_studio.runs.results.run_facts import facts
+from gpu_studio.runs.results.run_facts import facts, run_document
 from gpu_studio.runs.results.run_figures import NO_CARD, NO_RECORDING, figures_of
 
 EIGHT = made.cards("8xH100")
@@ -62,6 +63,20 @@ def test_that_the_phases_of_a_run_are_told_and_whether_they_were_reached(tmp_pat
     told = {fact.name: fact.words for fact in facts(replace(found, plan=plan))}
     assert told["phase 2"] == "after epoch 3, learning rate 0.0001, frozen: base, !base/b*"
     assert told["phase 3"] == "after epoch 6, learning rate 1e-05, not reached"
+
+
+def test_that_what_xla_did_in_the_end_is_a_fact_of_the_run(tmp_path):
+    found = recorded(tmp_path)
+    tell(found.summary.directory, events.Xla(compiles=True, words="XLA compiles each step."))
+    by_xla = figures_of(found.summary.directory)
+    tell(found.summary.directory, events.Xla(compiles=False))
+    given_up = figures_of(found.summary.directory)
+    told = [{fact.name: fact.words for fact in facts(each)} for each in (found, by_xla, given_up)]
+    words = [each.get("XLA") for each in told]
+    assert words == [None, "compiled each training step", "not used"]
+    assert run_document(found.summary.directory)["xla"] is False
+    (row,) = [row for row in compare([found, by_xla, given_up]).rows if row.label == "XLA"]
+    assert row.texts == ("–", "compiled each training step", "not used")
 
 
 def test_that_the_energy_is_that_of_the_run_s_own_cards(tmp_path):

@@ -37,7 +37,7 @@ def scene_of(*layers: str) -> FailureContext:
         model=SimpleNamespace(layers=[SimpleNamespace(name=name, weights=[]) for name in layers]),
         logical=devices,
         spread=SimpleNamespace(replicas=("GPU:0", "GPU:1")),
-        program=SimpleNamespace(storage=[variable]),
+        program=SimpleNamespace(storage=[variable], by_xla=False),
         optimizer=SimpleNamespace(name="adam"),
     )
     meter: Any = SimpleNamespace(read=lambda: memory)

@@ -6,7 +6,8 @@ The process has two logical CPUs.
 way is "fit", or settings of `distribution`. A case is a `model` of parity_models, `settings` of the
 plan, for `fit` the optimizer as Keras' `get` takes it, under `placed` its `micro_batches`; with
 `resumed`, its last steps are trained by a session that takes over. `callbacks` are a kind of
-`recorded_callbacks`, whose records are what was `called`; with `left_after` so many steps, another
+`recorded_callbacks`, whose records are what was `called`; with `card` the device passes for a real
+one, with "later" only for a session that goes on; with `left_after` so many steps, another
 session goes on from a checkpoint. With `targets`, a kind of
 `parity_targets`, the data are an `.npz` file with these, the loss is `loss` and the metrics are
 `metrics`, as Keras' `get` takes them. With `structure`, data and model are those of
@@ -140,10 +141,14 @@ class Trainer:
         each = strategies.spread_over if spread.placement else lambda *_: spread
         vars(session)["strategies"].spread_over = each
 
+    _before: Any = None
+    """The state of the checkpoint that the next session goes on from."""
+
     def do(self, case: Case) -> dict[str, Any]:
         from gpu_studio.trainer.errors import TrainerError
 
         told: list[Any] = []
+        self._pass_for_card(case.get("card") is True, None)
         try:
             made = self._made(case, told)
         except TrainerError as error:
@@ -152,6 +157,16 @@ class Trainer:
             return self._taken_over(case, made, told)
         result = self._trained(made, told, case)
         return result | ({"resumed": self._resumed(case)} if case.get("resumed") else {})
+
+    def _pass_for_card(self, card: bool, before: Any) -> None:
+        """Let the device of the next session be taken for a real card: XLA compiles for CPUs."""
+        from dataclasses import replace
+
+        from gpu_studio.trainer.xla import runs_on
+
+        self._before = before
+        as_card = lambda *given: replace(runs_on(*given), kind="card")  # noqa: E731
+        vars(self._session)["runs_on"] = as_card if card else runs_on
 
     def _made(self, case: Case, told: list[Any]) -> Any:
         import parity_models
@@ -168,7 +183,7 @@ class Trainer:
         if plan.distribution.strategy == "placed":
             model = _model_of(case, plan) or parity_models.made(case["model"], SEED)
             plan = _placed(plan, model, case.get("micro_batches", 2))
-        return self._session.build(plan, Path.cwd(), told.append)
+        return self._session.build(plan, Path.cwd(), told.append, before=self._before)
 
     def _taken_over(self, case: Case, made: Any, told: list[Any]) -> dict[str, Any]:
         """What became of a case that another session goes on with after some steps.
@@ -182,6 +197,7 @@ class Trainer:
         snapshot = saved[-1]
         state = {**snapshot.progress.as_dict(), "best_value": None, **snapshot.identity}
         write_whole(folder := Path.cwd() / "checkpoint", state, snapshot.arrays)
+        self._pass_for_card(bool(case.get("card")), state)
         again = self._made(case, told)
         return self._trained(again, told, case, stored=read(folder))
 
@@ -246,6 +262,8 @@ class Trainer:
             "ended": [ended.reason, ended.by, ended.epoch, ended.step],
             "said": [each.message for each in told if hasattr(each, "message")],
             "told": [each.message for each in told if hasattr(each, "suggestion")],
+            "xla": [each.compiles for each in told if hasattr(each, "compiles")],
+            "words": [each.words for each in told if hasattr(each, "compiles")],
         }
 
     def _resumed(self, case: Case) -> Any:

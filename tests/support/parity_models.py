@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import tensorflow as tf
 from keras.src.utils import naming
 
 FEATURES, CLASSES = 12, 4
@@ -327,6 +328,17 @@ def softmax() -> Any:
 
 def dropping() -> Any:
     return through(L.Dense(8, activation="relu"), L.Dropout(0.3), L.GaussianNoise(0.2))
+
+
+class Spelled(L.Layer):  # type: ignore[misc]
+    """Writes its numbers as texts meanwhile, which XLA cannot."""
+
+    def call(self, x: Any) -> Any:
+        return x + 0.0 * tf.strings.to_number(tf.strings.as_string(x))
+
+
+def spelled() -> Any:
+    return through(L.Dense(8, activation="relu"), Spelled())
 
 
 class Noise(L.Layer):  # type: ignore[misc]

@@ -109,6 +109,8 @@ CASES = (
     *("generated", "generator", "sequence"),
 )
 
+ON_A_CARD = " on a card"
+"""The end of the name of a case whose device passes for a real card."""
 RESUMED = {"drawn": 8, "sequence": 12}
 if "GPU_STUDIO_WHOLE_PARITY" in os.environ:
     RESUMED |= {"reshuffled": 7, "endless": 5, "ended": 4, "single": 9}
@@ -182,6 +184,8 @@ def trained(way: list[str]) -> Any:
 
         def do(self, case: Any) -> dict[str, Any]:
             told: list[Any] = []
+            self._pass_for_card(case.endswith(ON_A_CARD), None)
+            case = case.removesuffix(ON_A_CARD)
             result = self._trained(self._made(case, told), told, {})
             if case in RESUMED:
                 result["resumed"] = self._resumed(case)

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.slow
 
 ALONE = {
     **{name: {"model": name} for name in ("gan", "distilled", "pairs", "stepwise")},
+    "pairs on a card": {"model": "pairs", "card": True},
+    "spelled on a card": {"model": "spelled", "card": True},
     "vae, resumed within its second epoch": {"model": "vae", "left_after": 6},
 }
 REFUSED = {"model": "pairs", "settings": ["training.early_stopping={ monitor = 'val_near_loss' }"]}
@@ -66,6 +68,17 @@ def equal(mine: dict[str, Any], fitted: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("case", ALONE)
 def test_that_a_step_of_one_s_own_trains_as_fit_trains_it(alone: dict[str, Any], case: str) -> None:
     assert equal(alone[case], alone["fit"][ALONE[case]["model"]])
+
+
+def test_that_a_step_of_one_s_own_goes_on_without_xla_where_that_cannot_compile_it(
+    alone: dict[str, Any],
+) -> None:
+    assert alone["pairs"]["xla"] == [False]
+    assert alone["pairs on a card"]["xla"] == [True]
+    spelled = alone["spelled on a card"]
+    assert spelled["xla"] == [True, False]
+    (said,) = spelled["told"]
+    assert said.startswith("XLA could not compile the training step, which goes on without it:")
 
 
 @pytest.mark.parametrize("case", SHARED)

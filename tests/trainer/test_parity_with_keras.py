@@ -72,6 +72,8 @@ BY_XLA = "training.jit_compile=true"
 COMPILED: dict[str, Case] = {
     "adam, by XLA": by("Adam", 0.01, BY_XLA),
     "convolutional, by XLA": {"model": "convolutional", "settings": [BY_XLA]},
+    "adam, on a card": by("Adam", 0.01) | {"card": True},
+    "spelled, on a card": {"model": "spelled", "card": True},
 }
 NORMALISED: dict[str, Case] = {
     "normalised_together": {"model": "normalised_together", "settings": VALIDATED}
@@ -92,7 +94,11 @@ NOISE: dict[str, Case] = {
 }
 
 
-NOISE_BY_XLA = {"noise by XLA": {"model": "pure_noise", "resumed": True, "settings": [BY_XLA]}}
+NOISE_BY_XLA: dict[str, Case] = {
+    "noise by XLA": {"model": "pure_noise", "resumed": True, "settings": [BY_XLA]},
+    "noise on a card": {"model": "pure_noise", "left_after": 5, "card": True},
+    "noise, later on a card": {"model": "pure_noise", "left_after": 5, "card": "later"},
+}
 
 # What shows nothing that another way or another test does not: left out unless the whole matrix is
 # asked for.
@@ -221,6 +227,38 @@ def test_that_noise_by_xla_repeats_after_a_resume_and_is_other_noise(trained: Tr
     noise, without = trained["none"]["noise by XLA"], trained["none"]["noise alone"]
     assert noise["resumed"] == pytest.approx(noise["steps"][5:], rel=1e-6)
     assert not set(noise["steps"]) & set(without["steps"])
+
+
+@pytest.mark.parametrize(
+    ("case", "whole", "told"),
+    [
+        ("noise on a card", "noise by XLA", [True, True]),
+        ("noise, later on a card", "noise alone", [False, False]),
+    ],
+)
+def test_that_by_itself_a_run_goes_on_with_xla_or_without_it_as_it_began(
+    trained: Trained, case: str, whole: str, told: list[bool]
+) -> None:
+    gone_on, whole_run = trained["none"][case], trained["none"][whole]
+    assert gone_on["xla"] == told
+    assert gone_on["told"] == []
+    left = len(gone_on["steps"])
+    assert 0 < left < len(whole_run["steps"])
+    assert gone_on["steps"] == pytest.approx(whole_run["steps"][-left:], rel=1e-6)
+    as_it_began = "The training steps go on without XLA, as they began"
+    assert any(each.startswith(as_it_began) for each in gone_on["words"]) is (not told[0])
+
+
+def test_that_a_step_goes_on_without_xla_where_that_cannot_compile_it(trained: Trained) -> None:
+    spelled = trained["none"]["spelled, on a card"]
+    assert trained["none"]["adam, on a card"]["xla"] == [True]
+    assert trained["none"]["adam"]["xla"] == [False]
+    assert spelled["xla"] == [True, False]
+    (said,) = spelled["told"]
+    assert said == (
+        "XLA could not compile the training step, which goes on without it: on a CPU it has no way "
+        "to compute AsString."
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)

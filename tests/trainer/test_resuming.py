@@ -191,7 +191,9 @@ def test_that_a_resume_that_draws_other_random_numbers_says_so(
 
     variables = [SimpleNamespace(name=name) for name in state_names]
     session: Any = SimpleNamespace(
-        cut=SimpleNamespace(replicas=4), model=SimpleNamespace(variables=variables)
+        cut=SimpleNamespace(replicas=4),
+        model=SimpleNamespace(variables=variables),
+        program=SimpleNamespace(by_xla=False),
     )
     warned = list(other_draws({} if before is None else {"parts": before}, session))
     assert len(warned) == told

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from parity_jobs import WAYS, WHOLE
-from parity_streams import CASES, CLOSE, RESUMED, results
+from parity_streams import CASES, CLOSE, ON_A_CARD, RESUMED, results
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +31,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     more = ("reshuffled", "drawn") if WHOLE else ("drawn",)
+    more = (*more, "generated", f"generated{ON_A_CARD}")
     return results(WAYS["none"], (*NONE, *more), tmp_path_factory.mktemp("none"))
 
 
@@ -47,6 +48,17 @@ def test_that_a_stream_trains_what_fit_trains_of_it(
     case: str, alone: dict[str, Any], fitted: dict[str, Any]
 ) -> None:
     held_against(alone[case], fitted[SAME.get(case, case)])
+
+
+def test_that_xla_trains_batches_of_many_sizes_to_the_same_and_says_that_it_compiles_each(
+    alone: dict[str, Any],
+) -> None:
+    by_xla, without = alone[f"generated{ON_A_CARD}"], alone["generated"]
+    held_against(by_xla, without)
+    assert (by_xla["xla"], without["xla"]) == ([True], [False])
+    said = "Batches came in 4 sizes, for each of which XLA compiled the step anew."
+    assert by_xla["told"].count(said) == 1
+    assert said not in without["told"]
 
 
 @pytest.mark.parametrize("way", SPREAD)

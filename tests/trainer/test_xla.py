@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 
-@pytest.mark.parametrize(("given", "asked"), [({}, False), ({"jit_compile": True}, True)])
-def test_that_only_a_model_compiled_so_asks_for_xla_also_where_keras_sees_a_card(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, bool], asked: bool
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ({}, None),
+        ({"jit_compile": "auto"}, None),
+        ({"jit_compile": True}, True),
+        ({"jit_compile": False}, False),
+        ({"run_eagerly": True}, False),
+    ],
+)
+def test_that_a_model_says_what_it_was_compiled_with_also_where_keras_sees_a_card(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], asked: bool | None
 ) -> None:
     import keras
     import tensorflow as tf
@@ -21,4 +31,28 @@ def test_that_only_a_model_compiled_so_asks_for_xla_also_where_keras_sees_a_card
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda *_kind: [card])
     model.compile("adam", "mse", **given)
     monkeypatch.undo()
-    assert xla_facts(model).asked == asked
+    assert xla_facts(model).asked is asked
+    assert not model.jit_compile or asked
+
+
+@pytest.mark.parametrize(("began", "now"), [(True, False), (False, True), (None, True)])
+def test_that_a_resumed_run_whose_random_layers_will_draw_otherwise_says_so(began, now) -> None:
+    import keras
+
+    from gpu_studio.trainer.training import other_draws
+
+    layers = keras.layers.Dense(1), keras.layers.Dropout(0.5)
+    session: Any = SimpleNamespace(
+        cut=SimpleNamespace(replicas=1),
+        program=SimpleNamespace(by_xla=now),
+        model=keras.Sequential([keras.Input((2,)), *layers]),
+    )
+    state = {"parts": 1} | ({} if began is None else {"xla": began})
+    told = [each.message for each in other_draws(state, session)]
+    if began is None:
+        assert told == []  # nothing is known of a run from before
+        return
+    assert len(told) == 1
+    assert told[0].startswith(f"XLA compiles the steps {'now' if now else 'no longer'}: dropout")
+    session.model = keras.Sequential([keras.Input((2,)), layers[0]])
+    assert list(other_draws(state, session)) == []

@@ -54,11 +54,11 @@ def strategy(plan: Plan) -> Iterator[Problem]:
 def compiled_steps(plan: Plan) -> Iterator[Problem]:
     """XLA compiles the steps of a strategy that keeps to one device, and no others."""
     chosen = plan.distribution.strategy
-    if not plan.training.jit_compile or chosen not in RUNNABLE_STRATEGIES:
+    if plan.training.jit_compile is not True or chosen not in RUNNABLE_STRATEGIES:
         return
     if not strategy_of(plan).compiles_steps:
         able = listed((shown(each.name) for each in BY_NAME.values() if each.compiles_steps), "or")
-        advice = f"XLA compiles for one device: write false, or choose the strategy {able}"
+        advice = f'XLA compiles for one device: write "auto", or choose the strategy {able}'
         yield Problem("training.jit_compile", f"true with strategy {shown(chosen)}", advice)
 
 

@@ -44,6 +44,7 @@ class History:
         self.started: events.Started | None = None
         self.devices: events.Devices | None = None
         self.model: events.Model | None = None
+        self.by_xla: bool | None = None
         self.code: dict[tuple[str, str], events.Code] = {}
         self.placement: events.Placement | None = None
         self.timeline: events.Timeline | None = None
@@ -258,7 +259,7 @@ class History:
         match event:
             case events.Memory():
                 self._gathered.memory.append(event)
-            case events.Log() | events.PhaseBegan():
+            case events.Log() | events.PhaseBegan() | events.Xla():
                 self._say(event)
             case events.ClusterStarted() | events.Workers():
                 self.workers.take(event)
@@ -277,12 +278,14 @@ class History:
             case _:
                 self._take_rare(event)
 
-    def _say(self, event: events.Log | events.PhaseBegan) -> None:
+    def _say(self, event: events.Log | events.PhaseBegan | events.Xla) -> None:
         if isinstance(event, events.PhaseBegan):
             self.phases.append(event)
-            self.log.say(event.time, "info", event.words)
-        else:
-            self.log.say(event.time, "info", event.message)
+        if isinstance(event, events.Xla):
+            self.by_xla = event.compiles
+        words = event.message if isinstance(event, events.Log) else event.words
+        if words:
+            self.log.say(event.time, "info", words)
 
     def _take_trained(self, event: AnyEvent) -> None:
         match event:

@@ -22,6 +22,7 @@ from gpu_studio.common.figures import (
 from gpu_studio.plan.difference import section
 from gpu_studio.runs.reading.epochs import higher_is_better
 from gpu_studio.runs.results.run_facts import (
+    BY_XLA,
     CARDS_IDLE,
     CARDS_THROTTLED,
     COMMUNICATION,
@@ -33,6 +34,7 @@ from gpu_studio.runs.results.run_facts import (
     THROUGHPUT,
     TIME,
     WAITING,
+    XLA,
 )
 from gpu_studio.runs.results.run_figures import RunFigures
 
@@ -122,6 +124,9 @@ def _metric_row(runs: Sequence[RunFigures], name: str) -> ComparisonRow:
 
 
 def _time_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
+    if any(run.by_xla for run in runs):
+        words = tuple(BY_XLA[run.by_xla] for run in runs)
+        yield ComparisonRow(XLA, "", words, words)
     steps = [float(run.summary.step) for run in runs]
     yield _row(STEPS, "steps", steps, lambda value: grouped(float(value or 0)))
     yield _total(runs, TIME, "s", [run.summary.seconds for run in runs], duration)

@@ -45,6 +45,7 @@ from gpu_studio.runs.reading.summary import Summary
 from gpu_studio.runs.reading.workers import cells, hosts_of, title_of
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations
 from gpu_studio.runs.results.ran_code import ran_code
+from gpu_studio.runs.results.run_cards import trains_on_cards
 from gpu_studio.runs.results.run_figures import RunFigures, figures_of
 from gpu_studio.runs.results.run_times import ONE_DEVICE, steps_in_words
 
@@ -64,10 +65,13 @@ BEST, STEPS, TIME, THROUGHPUT, STEP_TIME = (
 WAITING, COMMUNICATION, PROFILED = "waiting for data", "communication", "profiled"
 LAG = "lag of weights"
 ENERGY, ENERGY_EACH = "energy", "energy of 1,000 samples"
+XLA = "XLA"
 CARDS_IDLE, CARDS_THROTTLED = "cards idle", "cards throttled"
 """Names that a comparison of runs uses too."""
 
 PRACTISED: Final = "practice cards"
+BY_XLA: Final = {True: "compiled each training step", False: "not used", None: UNKNOWN}
+"""By whether XLA compiled the steps; runs of an older GPU Studio do not say."""
 
 _FEW_CHECKPOINTS: Final = 5
 _LAST_EPOCHS: Final = 10
@@ -163,6 +167,8 @@ def _training(run: RunFigures) -> Iterator[Fact]:
         many = model.train_samples
         words = f"{model.data}, {'in batches' if many is None else f'{grouped(many)} samples'}"
         yield Fact(TRAINING, "data", words, model.data)
+    if run.by_xla or (run.by_xla is False and trains_on_cards(devices)):
+        yield Fact(TRAINING, XLA, BY_XLA[run.by_xla], BY_XLA[run.by_xla])
     for number, phase in enumerate(run.plan.training.phases if run.plan else (), start=2):
         rate = learning_rate(phase.learning_rate)
         frozen = f", frozen: {', '.join(phase.frozen)}" if phase.frozen else ""
@@ -410,6 +416,7 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
         "devices": as_dict(history.devices) if history.devices else None,
         "model": as_dict(history.model) if history.model else None,
         "code": [asdict(code) for code in ran_code(history.code.values())],
+        "xla": history.by_xla,
         "placement": headline(judged(history.placement)) if history.placement else None,
         "epochs_table": [as_dict(row) for row in history.epochs.rows],
         "metrics": history.finished.metrics if history.finished else None,

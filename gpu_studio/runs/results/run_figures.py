@@ -64,6 +64,7 @@ class RunFigures:
     workers: WorkersOfRun = field(default_factory=WorkersOfRun)
     devices: events.Devices | None = None
     model: events.Model | None = None
+    by_xla: bool | None = None
     placement: events.Placement | None = None
     timeline: events.Timeline | None = None
     communication: events.Communication | None = None
@@ -209,6 +210,7 @@ def figures_of(run: RunDirectory) -> RunFigures:
         workers=history.workers,
         devices=history.devices,
         model=history.model,
+        by_xla=history.by_xla,
         placement=history.placement,
         timeline=history.timeline,
         communication=history.communication,

@@ -231,6 +231,7 @@ def facts_of(dataset: Dataset) -> DataFacts:
         notes=dataset.notes,
         arrays=dataset.arrays,
         streamed=train.stream.in_words if train.stream else "",
+        varies=bool(train.stream and train.stream.varies),
         in_memory=not train.streamed,
     )
 

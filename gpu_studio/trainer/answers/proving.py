@@ -34,11 +34,11 @@ WANT_OF_MEMORY: Final = "out_of_memory"
 def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
     """Train some steps of the plan in `about`, and evaluate a batch; say if there was memory.
 
-    With `runs` come the most bytes that each device held (`held`), without it `why`, and on which
-    `device` there was none. With `host` this process gets no more memory than the machine has free;
-    of each card's one part in `kept` is kept back, nothing if it is 0 or its limit is not known; on
-    which devices it was comes with `why`, as `kept`. The answer never lasts. Raises TrainerError
-    for all else that goes wrong.
+    With `runs` come the most bytes that each device held (`held`) and whether XLA compiled the
+    steps (`xla`), without it `why`, and on which `device` there was none. With `host` this process
+    gets no more memory than the machine has free; of each card's one part in `kept` is kept back,
+    nothing if it is 0 or its limit is not known; on which devices it was comes with `why`, as
+    `kept`. The answer never lasts. Raises TrainerError for all else that goes wrong.
     """
     if about["host"]:
         limit_memory()
@@ -63,7 +63,8 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
             raise TrainerError(told.message, told.suggestions) from error
         where = {"device": told.device or "", "kept": keeping.devices}
         return {"runs": False, "why": told.message, **where}, False
-    return {"runs": True, "held": held}, False
+    by_xla = context.session is not None and context.session.program.by_xla
+    return {"runs": True, "held": held, "xla": by_xla}, False
 
 
 def only_steps(plan: plans.Plan) -> plans.Plan:

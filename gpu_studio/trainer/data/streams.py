@@ -100,6 +100,17 @@ class Stream:
         return self.rows[0] if self.rows else None
 
     @property
+    def spec(self) -> Any:
+        """The types and shapes of a batch, None where an axis differs or is not known."""
+        raise NotImplementedError
+
+    @property
+    def varies(self) -> bool:
+        """Whether samples come in several shapes, or in one that only reading them tells."""
+        shapes = [each.shape for each in tf.nest.flatten(self.spec) if hasattr(each, "shape")]
+        return any(each.rank is None or None in each.as_list()[1:] for each in shapes)
+
+    @property
     def in_words(self) -> str:
         """What is known of it: `batches of 32, their number unknown`."""
         what = "samples, one by one"
@@ -302,6 +313,13 @@ class DatasetStream(Stream):
         many = int(data.cardinality())
         self.endless = many == tf.data.INFINITE_CARDINALITY
         self.length = many if many >= 0 else None
+
+    @property
+    def spec(self) -> Any:
+        """As of `Stream`."""
+        if self.batched:
+            return self._data.element_spec
+        return self._data.batch(1).element_spec
 
     def _refuse_composites(self) -> None:
         for spec in tf.nest.flatten(self._data.element_spec):

@@ -36,7 +36,13 @@ from gpu_studio.trainer.failures.failure_context import (
 from gpu_studio.trainer.failures.library_room import told_as_such
 from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory, out_of_memory
 from gpu_studio.trainer.user_code.remedies import advice_on
-from gpu_studio.trainer.user_code.telling import begins_in, in_own_code, line_told, root_words
+from gpu_studio.trainer.user_code.telling import (
+    begins_in,
+    in_own_code,
+    line_told,
+    root_words,
+    uncompiled_words,
+)
 
 _LAYER = re.compile(r"Exception encountered when calling (?:layer ['\"]?)?([\w/]+)")
 
@@ -79,19 +85,15 @@ def explain(error: BaseException, context: FailureContext | None = None) -> Fail
 
 
 _UNCOMPILED = re.compile(r"\bXLA_[CG]PU_JIT\b|tf2xla conversion failed")
-_WITHOUT_KERNEL = re.compile(r"No registered '(\w+)' OpKernel for XLA_([CG]PU)_JIT")
 
 
 def _uncompiled(error: BaseException, context: FailureContext, trace: str) -> Failed:
     """Return the failure of a step that XLA could not compile: what it lacks, and where."""
-    layer, said = failing_layer(error, context.layers(error)), root_words(error)
-    if found := dict.fromkeys(_WITHOUT_KERNEL.findall(str(error))):
-        names = ", ".join(name for name, _ in found)
-        said = f"on a {next(iter(found))[1]} it has no way to compute {names}."
+    layer, said = failing_layer(error, context.layers(error)), uncompiled_words(error)
     where = f", in the layer {layer}" if layer else ""
     mends = without_xla(context.plan) if context.plan else []
-    off = "Set training.jit_compile to false" if mends else "Leave jit_compile out of compile"
-    advice, made = [f"{off}: the step is TensorFlow's own then."], line_told(error)
+    advice = ["Set training.jit_compile to false: the step is TensorFlow's own then."]
+    made = line_told(error)
     if made:
         advice.append(f"Line {made[1]} of {made[0]} made it: look for another way there.")
     return Failed(

@@ -189,7 +189,7 @@ def _less_or_more(
     limited = any(each.name == device and each.limit_mib for each in context.logical)
     if limited or plan is None:
         yield _LARGER_SLICE
-    if plan is not None and plan.training.jit_compile:
+    if context.session is not None and context.session.program.by_xla:
         yield _WITHOUT_XLA
     if _helps("training.mixed_precision", context, outlook):
         yield "Set training.mixed_precision to true."

@@ -259,6 +259,18 @@ def _plain_text(line: str) -> str:
     return _MARKS.sub("", line)
 
 
+_WITHOUT_KERNEL = re.compile(r"No registered '(\w+)' OpKernel for XLA_([CG]PU)_JIT")
+
+
+def uncompiled_words(error: BaseException) -> str:
+    """What kept XLA from compiling a step, as a sentence: what it lacks, or its own words."""
+    found = dict.fromkeys(_WITHOUT_KERNEL.findall(str(error)))
+    if not found:
+        return root_words(error)
+    names = ", ".join(name for name, _ in found)
+    return f"on a {next(iter(found))[1]} it has no way to compute {names}."
+
+
 def root_words(error: BaseException) -> str:
     """What TensorFlow itself says is wrong, without the lines around it that say where.
 

@@ -88,7 +88,7 @@ class Resuming(QObject):
         # Imported only once a run is resumed: the window's start waits for this module.
         from gpu_studio.runs.resume import other_draws
 
-        return other_draws(self._noted[1], plan, machine)
+        return other_draws(self._noted[1], plan, machine, self.target.checkpoint)
 
     def _problems(self, plan: Plan, machine: Machine | None) -> Sequence[Problem]:
         if self.target is None or self._noted is None:

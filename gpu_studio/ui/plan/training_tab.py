@@ -107,6 +107,7 @@ class CheckpointForm(Form):
 
 
 _LIMITS = {limit.name: limit for limit in TRAINING_LIMITS}
+_BY_XLA: dict[str | bool | None, str] = {"auto": "auto", True: "on", False: "off"}
 _SCOPES = {"global": "over all replicas", "replica": "for each replica"}
 
 
@@ -141,11 +142,13 @@ class RunForm(Form):
             "float32 products on cards since Ampere: faster, and each differs by about a "
             "thousandth; off: a CPU's losses, but for rounding",
         )
-        self._add_switch(
-            "jit_compile",
+        by_xla = Field(
+            "training.jit_compile",
             "XLA",
-            "compile each training step with XLA, as fit does on a card; on one device",
+            "compiles each training step, on one device; auto: on a card, as fit does",
+            Training().jit_compile,
         )
+        self.add(by_xla, Choice("XLA", list(_BY_XLA), words=_BY_XLA))
         self.add_limited("training.steps_per_call", _LIMITS["steps_per_call"], "steps a call")
         self.add_limited("training.steps_per_epoch", _LIMITS["steps_per_epoch"], "steps an epoch")
         validated = _LIMITS["validation_steps"]

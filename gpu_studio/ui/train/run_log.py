@@ -67,7 +67,7 @@ def _reported(event: AnyEvent) -> tuple[Level, str]:
     match event:
         case events.Log():
             return "info", event.message
-        case events.PhaseBegan():
+        case events.PhaseBegan() | events.Xla():
             return "info", event.words
         case events.ClusterStarted():
             return "info", cluster_words(event)

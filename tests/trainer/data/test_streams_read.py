@@ -41,6 +41,15 @@ def raising():
 def ragged():
     return tf.data.Dataset.from_tensor_slices((tf.ragged.constant([[1], [2, 3]]), [0, 1])).batch(2)
 
+def padded():
+    kinds = tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.int32)
+    rows = lambda: ((np.ones(2 + n, np.float32), n % 3) for n in range(8))
+    return tf.data.Dataset.from_generator(rows, output_signature=kinds).padded_batch(4)
+
+def unlike():
+    for n in range(3):
+        yield np.ones((4, 2 + n)), Y[:4]
+
 def batches():
     yield from whole()["train"].as_numpy_iterator()
 
@@ -311,3 +320,20 @@ def test_that_targets_that_fit_32_bits_are_taken_from_any_whole_numbers() -> Non
     for beyond in (tf.constant(2**31, tf.uint32), tf.constant(2**64 - 1, tf.uint64)):
         with pytest.raises(tf.errors.InvalidArgumentError):
             _target(beyond)
+
+
+@pytest.mark.parametrize(
+    ("function", "varies"),
+    [
+        ("whole", False),
+        ("batches", False),
+        ("one_by_one", False),
+        ("padded", True),
+        ("unlike", True),
+    ],
+)
+def test_that_samples_of_several_shapes_are_known_as_such(
+    written: Written, function: str, varies: bool
+) -> None:
+    found = load_data(Data(python=f"{written(CODE)}:{function}"), 0, Path())
+    assert found.train.stream.varies is varies

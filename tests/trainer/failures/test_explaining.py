@@ -63,25 +63,22 @@ UNCOMPILED = (
 )
 
 
-@pytest.mark.parametrize("by_plan", [True, False])
+@pytest.mark.parametrize("chosen", ["true", "auto"])
 def test_that_what_xla_cannot_compile_is_named_with_its_line_and_a_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_plan: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str
 ) -> None:
     (tmp_path / "models.py").touch()
     monkeypatch.setattr(own_folders, "hold", lambda path: tmp_path in path.parents)
     text = UNCOMPILED.replace("FOLDER", str(tmp_path)[1:])  # without its slash, as XLA writes it
-    plan = small_plan(f"training.jit_compile={str(by_plan).lower()}")
+    plan = small_plan(f"training.jit_compile={chosen}")
     failed = explain(ValueError(text), FailureContext(plan=plan))
     assert failed.message == (
         "XLA could not compile the step: on a CPU it has no way to compute AsString."
     )
     off, made = failed.suggestions
-    assert off.startswith(
-        "Set training.jit_compile to false" if by_plan else "Leave jit_compile out"
-    )
+    assert off.startswith("Set training.jit_compile to false")
     assert made.startswith(f"Line 6 of {tmp_path}/models.py made it")
-    wanted = [("training.jit_compile", False)] if by_plan else []
-    assert [(each.field, each.value) for each in failed.mends] == wanted
+    assert [(each.field, each.value) for each in failed.mends] == [("training.jit_compile", False)]
 
 
 def test_that_out_of_memory_names_device_size_and_three_things_to_try() -> None:
@@ -250,6 +247,12 @@ def test_that_what_a_compiled_function_asked_for_in_one_piece_is_told() -> None:
     assert failed.message.startswith(
         "Out of memory on a device: there was no room for another 64.1 GiB."
     )
+    by_xla = scene_of("dense")
+    by_xla.session.program.by_xla = True
+    without = "Set training.jit_compile to false"
+    assert not any(each.startswith(without) for each in failed.suggestions)
+    told = explain(ResourceExhaustedError(text), by_xla).suggestions
+    assert any(each.startswith(without) for each in told)
 
 
 def test_that_libraries_without_room_beside_tensorflow_s_are_given_some() -> None:

@@ -102,7 +102,7 @@ def test_that_what_each_replica_gets_is_told_and_the_batch_can_be_meant_for_each
 
 @pytest.mark.parametrize(
     ("name", "switched"),
-    [("mixed_precision", True), ("tf32", False), ("jit_compile", True), ("shuffle", False)],
+    [("mixed_precision", True), ("tf32", False), ("shuffle", False)],
 )
 def test_that_precision_and_order_are_switched_by_keyboard(
     tab, held, qtbot, name, switched
@@ -113,6 +113,17 @@ def test_that_precision_and_order_are_switched_by_keyboard(
     qtbot.keyClick(row.control, Qt.Key.Key_Space)
     assert getattr(held.plan.training, name) is switched
     assert not row.back.isHidden()
+
+
+def test_that_xla_is_left_to_the_device_or_chosen_by_keyboard(tab, held, qtbot) -> None:
+    row = tab.run.rows["training.jit_compile"]
+    assert (row.control.currentText(), row.back.isHidden()) == ("auto", True)
+    for chosen, words in ((True, "on"), (False, "off")):
+        down(qtbot, row.control)
+        assert held.plan.training.jit_compile is chosen
+        assert (row.control.currentText(), row.back.isHidden()) == (words, False)
+    click(qtbot, row.back)
+    assert held.plan.training.jit_compile == "auto"
 
 
 def test_that_an_option_of_the_optimizer_is_added_changed_and_removed(tab, held, qtbot) -> None:

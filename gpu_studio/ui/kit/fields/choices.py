@@ -15,7 +15,7 @@ from gpu_studio.ui.kit.theme import GRID, font
 
 
 class Choice(QComboBox):
-    """One of several names, each with a tooltip where `tips` has one.
+    """One of several names or values, each with a tooltip where `tips` has one.
 
     A name that is not among them, from a file, is shown as it is, as long as it stands there.
     """
@@ -26,7 +26,7 @@ class Choice(QComboBox):
     def __init__(
         self,
         name: str,
-        names: Sequence[str | None],
+        names: Sequence[str | bool | None],
         parent: QWidget | None = None,
         *,
         tips: Mapping[str, str] | None = None,
@@ -35,7 +35,7 @@ class Choice(QComboBox):
         super().__init__(parent)
         self._words = dict(words or {})
         self._tips = dict(tips or {})
-        self._names: tuple[str | None, ...] = ()
+        self._names: tuple[str | bool | None, ...] = ()
         self._known = 0
         self.set_names(names)
         self.setAccessibleName(name)
@@ -51,17 +51,16 @@ class Choice(QComboBox):
         """What the tooltip says."""
         self.setToolTip(tip)
 
-    def set_names(self, names: Sequence[str | None]) -> None:
+    def set_names(self, names: Sequence[str | bool | None]) -> None:
         """Offer these names; `show_value` has to follow."""
         if tuple(names) == self._names:
             return
         self._names = tuple(names)
         self.clear()
         for each in names:
-            self.addItem(self._words.get(each, each or ""), each)
-            self.setItemData(
-                self.count() - 1, self._tips.get(each or ""), Qt.ItemDataRole.ToolTipRole
-            )
+            self.addItem(self._words.get(each, str(each or "")), each)
+            tip = self._tips.get(str(each or ""))
+            self.setItemData(self.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         self._known = self.count()
 
     def show_value(self, value: Any) -> None:
