@@ -5,7 +5,7 @@ It does what `trainer.own_replicas` does, by the same functions, and in `fit`'s 
 
 from gpu_studio.export.script_text import functions_of
 
-ROWS_ONCE = functions_of("sums.py", "rows_once")
+ROWS_ONCE = functions_of("step_gradients.py", "rows_once")
 """The function `rows_once`, as the text of a script."""
 JOINED = functions_of(
     "layer_state.py", "change_of", "counted_as", "joined", "wide_type", "begun_from"

@@ -49,8 +49,8 @@ from gpu_studio.trainer.layer_state import (
 )
 from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
 from gpu_studio.trainer.replica_updates import update_by_sums
+from gpu_studio.trainer.step_gradients import filters_first, in_one_piece, rows_once
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
-from gpu_studio.trainer.sums import in_one_piece, joins_processes, rows_once
 from gpu_studio.trainer.whole_batches import as_part
 
 RECORDED_STEPS = 5
@@ -270,8 +270,6 @@ class Program:
         return self._reduced(*self.strategy.run(self._evaluate_replica, (*batch, step)))
 
     def _reduced(self, loss: Any, added: Deltas) -> tuple[Any, Deltas]:
-        if not joins_processes(self.strategy):
-            return self._total(loss), [[self._total(value) for value in row] for row in added]
         summed = iter(in_one_piece(self.strategy, self._total, [loss, *chain(*added)]))
         return next(summed), [[next(summed) for _ in row] for row in added]
 
@@ -311,6 +309,7 @@ class Program:
             scaled = self.optimizer.scale_loss(self.loss.trained(loss, judged[0], weight))
         gradients = tape.gradient(scaled, [v.value for v in trainable])
         few_turns_at_once()
+        filters_first()
         computed = moment_after(gradients) if self._replicas > 1 else ()
         # First, because an update changes the state that the layers left.
         self._write(context, *changes)

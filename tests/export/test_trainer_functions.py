@@ -14,7 +14,7 @@ from gpu_studio.export.script_text import functions_of, source_below_imports
 TRAINER = Path(gpu_studio.__file__).parent / "trainer"
 SHARED = {
     "cuda_libraries.py": ("load_libraries", "is_loaded", "in_search_path", "in_packages"),
-    "sums.py": ("rows_once",),
+    "step_gradients.py": ("rows_once",),
     "replica_updates.py": (
         "in_one_place",
         "for_all",

@@ -1,4 +1,4 @@
-"""The memory that kernels need while they run, besides what they take and make."""
+"""The memory that kernels need while they run, besides what they take and make, and save."""
 
 from __future__ import annotations
 
@@ -90,3 +90,18 @@ def workspace_on_cpu(operation: Any, output: Size) -> Size:
         return NOTHING
     width = operation.outputs[0].dtype.size
     return Size(output.fixed // width, output.per_sample // width)
+
+
+_OVERWRITING = (
+    "Abs Add AddN AddV2 BiasAdd Ceil Cos Div DivNoNan Elu EluGrad Erf Erfc Exp Expm1 Floor "
+    "FloorDiv FloorMod Inv LeakyRelu LeakyReluGrad Log Log1p LogSoftmax LogicalAnd LogicalNot "
+    "LogicalOr Maximum Minimum Mul MulNoNan Neg Pow RealDiv Reciprocal Relu Relu6 Relu6Grad "
+    "ReluGrad Round Rsqrt RsqrtGrad Select SelectV2 Selu SeluGrad Sigmoid SigmoidGrad Sign Sin "
+    "Softmax Softplus SoftplusGrad Softsign SoftsignGrad SparseSoftmaxCrossEntropyWithLogits Sqrt "
+    "SqrtGrad Square SquaredDifference Sub Tanh TanhGrad Xdivy Xlogy"
+)
+OVERWRITING = frozenset(_OVERWRITING.split())
+"""Their kernels may reuse an input of the same size (`forward_input_or_allocate_output`).
+
+They do so if nobody else takes that input.
+"""

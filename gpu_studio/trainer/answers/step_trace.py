@@ -69,7 +69,8 @@ def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLay
     batch = _prime(program.model, dataset)
     notes = _Notes()
     anew = beginning_anew(program.model)
-    with notes.listening(layers), _noting_gradients(program, notes), anew:
+    on_cpu = tf.device("CPU:0")  # what a card's step has besides is added where cards are rehearsed
+    with notes.listening(layers), _noting_gradients(program, notes), anew, on_cpu:
         # It must be the very step that a run executes.
         step = tf.function(_named(program._train_replica), autograph=False)  # noqa: SLF001
         graph = step.get_concrete_function(*_signature(dataset, batch)).graph

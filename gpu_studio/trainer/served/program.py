@@ -34,8 +34,8 @@ from gpu_studio.trainer.served.refusals import (
     refuse_written,
 )
 from gpu_studio.trainer.served.shares import Shares, StepDone
+from gpu_studio.trainer.step_gradients import rows_once
 from gpu_studio.trainer.strategies import Spread
-from gpu_studio.trainer.sums import rows_once
 
 AHEAD = 2
 """So many pieces of work a worker has: one that it does, and the next."""

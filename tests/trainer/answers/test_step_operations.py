@@ -103,6 +103,38 @@ def test_that_practice_cards_need_what_eigen_unrolls_for_gradients_of_convolutio
     )
 
 
+def test_that_the_gradient_of_a_filter_is_rehearsed_before_that_of_the_input_on_a_card():
+    """As the trainer orders them there; of gradients of gradients none waits for a later one."""
+    import tensorflow as tf
+
+    from gpu_studio.placement.liveness import in_one_queue
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    @tf.function(autograph=False)
+    def step(x, weights):
+        with tf.GradientTape() as outer:
+            outer.watch(weights)
+            with tf.GradientTape() as inner:
+                inner.watch([x, weights])
+                loss = tf.reduce_sum(tf.nn.conv2d(x, weights, 1, "SAME") ** 2)
+            to_input, to_filter = inner.gradient(loss, [x, weights])
+            penalty = tf.reduce_sum(to_input**2)
+        return to_input, to_filter, outer.gradient(penalty, weights)
+
+    kinds = tf.TensorSpec((SAMPLES, 8, 8, 2)), tf.TensorSpec((3, 3, 2, 2))
+    graph = Graph(step.get_concrete_function(*kinds).graph, SAMPLES)
+    types = [op.type for op in graph.operations]
+    on_card, on_cpu = graph.with_turns_ahead(), graph.as_on("CPU")
+    first_input = types.index("Conv2DBackpropInput")
+    filters = [place for place, each in enumerate(types) if each == "Conv2DBackpropFilter"]
+    assert len(filters) > 1
+    assert on_card[first_input].after == (filters[0],)
+    assert on_cpu[first_input].after == ()
+    order = [turn.place for turn in in_one_queue(on_card) if turn.begins]
+    assert len(order) == len(types)  # no circle
+    assert order.index(filters[0]) < order.index(first_input)
+
+
 def test_that_practice_cards_pool_again_in_memory_that_nobody_else_takes(monkeypatch):
     """As their allocator was seen to: positions of 8 bytes, but no second output.
 
