@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.eager import context
+from tensorflow.python.ops import control_flow_util
 
 
 def filters_first() -> None:
@@ -15,9 +16,13 @@ def filters_first() -> None:
 
     A card computes one after the other anyhow, and in this order holds less: what goes back is not
     there yet while the kernel runs that needs most beside what it makes. Without an edge the graph
-    decides, once for all steps and for each replica by itself. CPUs compute both side by side.
+    decides, once for all steps and for each replica by itself. CPUs compute both side by side, and
+    XLA has an order of its own.
     """
-    for op, filters in filters_before(tf.compat.v1.get_default_graph().get_operations()).items():
+    graph = tf.compat.v1.get_default_graph()
+    if control_flow_util.GraphOrParentsInXlaContext(graph):
+        return
+    for op, filters in filters_before(graph.get_operations()).items():
         if _is_on_card(op):
             op._add_control_inputs(filters)  # noqa: SLF001 (no public way once an operation is made)
 
