@@ -236,6 +236,13 @@ def plain():
     return net()
 
 
+def partly():
+    model = net()
+    made = keras.Model(model.inputs, [model.outputs[0], model.layers[1].output])
+    made.compile("sgd", ["sparse_categorical_crossentropy", None])
+    return made
+
+
 def two_data(seed):
     import numpy as np
     draw = np.random.default_rng(seed)

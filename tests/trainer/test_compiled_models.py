@@ -37,7 +37,10 @@ CASES: dict[str, Case] = {
         name: {"function": name, "settings": TESTED}
         for name in ("sgd", "adam", "smoothed", "summed", "apart", "overlapping", "averaged")
     },
-    **{name: {"function": name, "settings": TESTED} for name in ("ema", "scaled", "scaled_little")},
+    **{
+        name: {"function": name, "settings": TESTED}
+        for name in ("partly", "ema", "scaled", "scaled_little")
+    },
     "warmed": {
         "function": "warmed",
         "trained": "plain",

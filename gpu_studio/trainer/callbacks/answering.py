@@ -78,9 +78,10 @@ class _HeadLoss(keras.losses.Loss):  # type: ignore[misc]  # Keras has no types
 
 def _compile(model: Any, session: Session) -> None:
     heads: Sequence[Head] = session.program.loss.heads
-    losses: Any = {head.name: _HeadLoss(head) if head.learns else None for head in heads}
+    losses: Any = dict.fromkeys(getattr(model, "output_names", ()))  # Keras wants all of them
+    losses |= {head.name: _HeadLoss(head) for head in heads if head.learns}
     metrics: Any = {head.name: list(head.metrics) for head in heads}
-    weights: Any = {head.name: head.weight for head in heads}
+    weights: Any = dict.fromkeys(losses, 1.0) | {head.name: head.weight for head in heads}
     if len(heads) == 1 and not heads[0].name:
         losses, metrics, weights = losses[""], metrics[""], None
     model.compile(

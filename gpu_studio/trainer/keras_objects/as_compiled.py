@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -73,6 +73,18 @@ def compiled_loss(model: keras.Model) -> Any:
     Its `_user_loss` and `_user_loss_weights` are what was given to `compile`.
     """
     return getattr(compiled_model(model), "_compile_loss", None)
+
+
+def ends_with_loss(model: keras.Model, ends: Sequence[Any], targets: int) -> Sequence[Any]:
+    """Return the outputs that the targets are for: all of these `ends`, or as `fit` finds them.
+
+    Where losses are listed, it takes fewer targets for those of the outputs that have a loss.
+    """
+    given = getattr(compiled_loss(model), "_user_loss", None)
+    if targets == len(ends) or not isinstance(given, list | tuple) or len(given) != len(ends):
+        return ends
+    found = [end for end, loss in zip(ends, given, strict=True) if loss is not None]
+    return found if len(found) == targets else ends
 
 
 _ALIGNING = ("CTC", "Circle", "ctc", "circle")

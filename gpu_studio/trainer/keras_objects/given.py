@@ -25,6 +25,7 @@ from gpu_studio.trainer.keras_objects.as_compiled import (
     Guard,
     compiled_loss,
     compiled_metrics,
+    ends_with_loss,
     guard_of,
 )
 from gpu_studio.trainer.model_ends import outputs_of
@@ -141,7 +142,7 @@ def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLos
     )
     given = made._user_loss, made._user_loss_weights  # noqa: SLF001
     with _naming_strangers(model, "a loss", given):
-        guard_of(model)(lambda: fresh.build(targets, outputs))
+        guard_of(model)(lambda: fresh.build(_beside(model, targets), outputs))
     kept = list(fresh._flat_losses)  # noqa: SLF001
     met = _Met(targets, outputs)
     fresh._flat_losses = [each._replace(loss=met) for each in kept]  # noqa: SLF001
@@ -156,6 +157,15 @@ def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLos
         )
         for place, each in zip(met.places, kept, strict=True)
     ]
+
+
+def _beside(model: keras.Model, targets: Any) -> Any:
+    """Return the targets in the places of their outputs; None where an output has none."""
+    given, ends = keras.tree.flatten(targets), list(range(len(model.outputs)))
+    places = ends_with_loss(model, ends, len(given))
+    if len(places) == len(ends):
+        return targets
+    return [given[places.index(end)] if end in places else None for end in ends]
 
 
 def _is_numbered(found: Any) -> bool:

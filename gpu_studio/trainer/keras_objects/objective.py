@@ -19,7 +19,7 @@ from gpu_studio.plan.targets import in_words
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import Path, flat, leaves
 from gpu_studio.trainer.errors import PlanRefused
-from gpu_studio.trainer.keras_objects.as_compiled import compiled_model, guard_of
+from gpu_studio.trainer.keras_objects.as_compiled import compiled_model, ends_with_loss, guard_of
 from gpu_studio.trainer.keras_objects.compiled import (
     SampleLoss,
     given_loss,
@@ -264,7 +264,7 @@ def learners_of(training: Training, dataset: Dataset, model: keras.Model) -> lis
         named = training.outputs.get(end.name, OutputTraining()).loss or training.loss
         return named.name == "none" or compiled.leaves_out(end, named)
 
-    found = met(outputs, dataset.target)
+    found = met(ends_with_loss(model, outputs, len(dataset.targets)), dataset.target)
     if isinstance(found, str):
         raise PlanRefused(f"The model {found} in {dataset.name}.", ["Give a target for each."])
     places = {path: place for place, (path, _) in enumerate(dataset.targets)}

@@ -39,6 +39,7 @@ from gpu_studio.trainer.keras_objects.as_compiled import (
     aligns_by_itself,
     came_from,
     compiled_notes,
+    ends_with_loss,
     given_seed,
     seed_notes,
 )
@@ -222,7 +223,8 @@ def check_shapes(source: str, model: keras.Model, dataset: Dataset) -> None:
     names = {f"the {kind} data of {dataset.name}": split for kind, split in held if split}
     for name, split in {dataset.name: dataset.train, **names}.items():
         check_inputs(source, model, name, split)
-    found = met(outputs_of(model), dataset.target)
+    ends = ends_with_loss(model, outputs_of(model), len(dataset.targets))
+    found = met(ends, dataset.target)
     if isinstance(found, str):
         raise ModelError(
             f"{source} {found} in {dataset.name}.",
