@@ -18,6 +18,7 @@ from typing import Any
 import keras
 import psutil
 import tensorflow as tf
+from keras.src.backend.common.global_state import set_global_attribute
 from msgspec.structs import replace
 from tensorflow.python.eager import context
 from tensorflow.python.util import _pywrap_util_port
@@ -343,8 +344,10 @@ def _info(arena: str) -> dict[str, int]:
 AMPERE = (8, 0)
 
 
-def set_precision(mixed: bool, replicas: Sequence[str]) -> str:
+def set_precision(mixed: bool, replicas: Sequence[str], *, own: bool = False) -> str:
     """Set Keras' policy for layers created from now on, and return its name.
+
+    A model of the user's `own` has none set but a mixed one: then `keras.config.set_floatx` counts.
 
     bfloat16 where it is fast (compute capability 8.0 and later, and CPUs): it has float32's range,
     so that the loss needs no scaling. float16 with loss scaling on older cards, which have no
@@ -356,7 +359,10 @@ def set_precision(mixed: bool, replicas: Sequence[str]) -> str:
             _older(card) for card in _cards()
         )
         policy = "mixed_float16" if old else "mixed_bfloat16"
-    keras.mixed_precision.set_global_policy(policy)
+    if own and not mixed:
+        set_global_attribute("dtype_policy", None)  # which Keras makes of `floatx` once it is asked
+    else:
+        keras.mixed_precision.set_global_policy(policy)
     return policy
 
 

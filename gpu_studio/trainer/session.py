@@ -178,13 +178,15 @@ def _built(
     before: Mapping[str, Any] | None,
 ) -> Session:
     tell(devices_event(logical, spread))
-    policy = devices.set_precision(plan.training.mixed_precision, spread.replicas)
+    own = plan.model.python is not None
+    devices.set_precision(plan.training.mixed_precision, spread.replicas, own=own)
     seed = plan.training.seed
     dataset = _loaded(plan, base, tell)
     cut = cut_of(plan, dataset, spread, team.own(spread.replicas))
     passes = passes_of(plan, dataset, cut, spread)
     with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, seed)
+    policy = keras.config.dtype_policy().name
     refuse_unkept_states(plan, model, dataset, cut, served=spread.served is not None)
     for note in notes_on(plan, model, dataset, dataset.train.range()):
         tell(events.Warned(message=note.text, suggestion=note.why))

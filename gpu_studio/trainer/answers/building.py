@@ -62,7 +62,8 @@ def set_precision(plan: plans.Plan) -> str:
     devices.count_host_memory()
     cards = bool(tf.config.list_physical_devices("GPU"))
     names = plan.distribution.devices or (("GPU:0",) if cards else ("CPU:0",))
-    policy = devices.set_precision(plan.training.mixed_precision, names)
+    own = plan.model.python is not None
+    policy = devices.set_precision(plan.training.mixed_precision, names, own=own)
     tf.config.set_visible_devices([], "GPU")
     return policy
 

@@ -182,9 +182,11 @@ def _ambiguous(function: UserFunction, found: Any) -> Iterator[str]:
 
 
 def _not_samples(function: UserFunction, found: Any) -> UserCodeError:
+    alone = "If all of it are inputs, as where layers make the loss, let it return (inputs, None)."
+    inputs = [alone] if isinstance(found, Mapping) else []
     return UserCodeError(
         f"{function.name} returned {_shape_in_words(found)} where samples and targets are needed.",
-        [_HOW, f"It begins in line {function.line} of {function.file}."],
+        [_HOW, *inputs, f"It begins in line {function.line} of {function.file}."],
     )
 
 

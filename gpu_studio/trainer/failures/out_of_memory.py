@@ -373,7 +373,8 @@ def _facts(context: FailureContext, plan: Plan, dataset: Any) -> PlanFacts:
     from gpu_studio.trainer import devices
     from gpu_studio.trainer.answers import building
 
-    devices.set_precision(plan.training.mixed_precision, context.replicas)
+    own = plan.model.python is not None
+    devices.set_precision(plan.training.mixed_precision, context.replicas, own=own)
     with tf.device("CPU:0"):
         model = building.model_of(plan, dataset)
         loaded = building.from_file(plan.model)

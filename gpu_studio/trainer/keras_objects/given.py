@@ -135,6 +135,7 @@ def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLos
             ["Return (x, y).", "If the samples themselves are the targets, return (x, x)."],
         )
     targets, outputs = examples(dataset, model)[0]
+    packed = _beside(model, targets)
     fresh = type(made)(
         made._user_loss,  # noqa: SLF001 - as below: Keras has no other way to them
         made._user_loss_weights,  # noqa: SLF001
@@ -142,11 +143,11 @@ def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLos
     )
     given = made._user_loss, made._user_loss_weights  # noqa: SLF001
     with _naming_strangers(model, "a loss", given):
-        guard_of(model)(lambda: fresh.build(_beside(model, targets), outputs))
+        guard_of(model)(lambda: fresh.build(packed, outputs))
     kept = list(fresh._flat_losses)  # noqa: SLF001
     met = _Met(targets, outputs)
     fresh._flat_losses = [each._replace(loss=met) for each in kept]  # noqa: SLF001
-    guard_of(model)(lambda: fresh.call(targets, outputs))
+    guard_of(model)(lambda: fresh.call(packed, outputs))
     return [
         CompiledLoss(
             place,

@@ -274,5 +274,8 @@ def test_that_a_dictionary_of_inputs_alone_is_taken_as_fit_takes_it(written: Wri
     assert set(made.train.seen(slice(1))) == {"left", "right"}
     assert made.train.wanted(slice(1)) == ()
     path = written(f"{NUMBERS}def load(): return {{'left': x, 'labels': y}}\n", "other.py")
-    with pytest.raises(UserCodeError, match="where samples and targets are needed"):
+    with pytest.raises(UserCodeError, match="where samples and targets are needed") as raised:
         loaded(path)
+    assert raised.value.suggestions[1].endswith("let it return (inputs, None).")
+    path = written(f"{NUMBERS}def load(): return {{'left': x, 'labels': y}}, None\n", "third.py")
+    assert set(loaded(path).train.seen(slice(1))) == {"left", "labels"}
