@@ -18,6 +18,7 @@ PARTS_OF_ALL = functions_of(
     "counting_alike",
     "divisor_of",
     "part_of_sum",
+    "seed_of_sum",
     "weight_in_mean",
     "weight_in_sum",
 )
@@ -82,6 +83,14 @@ def count_by_samples(model):
             return part_of_sum(reduce(*given, "sum"), divisor)
 
         return reduced
+
+    def beginning(gradient):
+        def begun(tape, target, sources, output_gradients=None, **named):
+            if output_gradients is None and hasattr(here, "share"):
+                output_gradients = seed_of_sum(target, sources, here.share)
+            return gradient(tape, target, sources, output_gradients, **named)
+
+        return begun
 
     def adding_up(total):
         # Of several numbers that a layer adds, the sum is meant; of one, a mean.
@@ -195,6 +204,7 @@ def count_by_samples(model):
     for variable in {id(each): each for each in common}.values():
         variable._direct_assign = in_turn(joining(variable, variable._direct_assign))
     reductions = keras.src.losses.loss
+    tf.GradientTape.gradient = beginning(tf.GradientTape.gradient)
     reductions.apply_mask = masking(reductions.apply_mask)
     reductions.reduce_values = reducing(reductions.reduce_values)
     model._aggregate_additional_loss = adding_up(model._aggregate_additional_loss)

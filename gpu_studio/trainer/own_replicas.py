@@ -6,7 +6,8 @@ and a mean that the step takes itself would count once for each replica. Here al
 they are, and gradients are added up by their part's share of the samples: for parts of equal size
 the same as Keras', exact for others, and right for means that Keras does not know of. A sum over
 the samples that a Keras loss takes is divided by that share, and a mean over what a mask leaves or
-by the samples' weights is that of the whole batch; of the step's own sums nobody knows.
+by the samples' weights is that of the whole batch; so is a loss that is a number for each sample,
+of which TensorFlow's gradient is that of the sum. Of the step's own sums nobody knows.
 A step that asks for the number of replicas itself gets what Keras does, without a change.
 """
 
@@ -112,6 +113,7 @@ def as_replica(model: Any, *, by_shares: bool) -> Iterator[None]:
         stack.enter_context(_replaced(keras_losses, "apply_mask", _masked_by_all(meet)))
         stack.enter_context(_replaced(keras_losses, "reduce_values", _reduced_by_share(meet)))
         stack.enter_context(_replaced(KerasTrainer, "_aggregate_additional_loss", _added_by_share))
+        stack.enter_context(_replaced(tf.GradientTape, "gradient", _begun_by_share))
         stack.enter_context(_replaced(keras.metrics.Mean, "update_state", _counted_by_share))
         stack.enter_context(_replaced(keras.metrics.Sum, "update_state", _counted_once))
         yield
@@ -176,6 +178,18 @@ def weight_in_sum(value: Any, sample_weight: Any, share: Any) -> Any:
     return share if plain else sample_weight
 
 
+def seed_of_sum(target: Any, sources: Any, share: Any) -> Any:
+    """Return where the gradients of a part's losses begin, so that they are the batch's.
+
+    Of several numbers TensorFlow takes the gradient of the sum. None where its own way
+    is right: of one number, and by anything but variables.
+    """
+    by_variables = all(hasattr(each, "assign") for each in tf.nest.flatten(sources))
+    if not by_variables or not isinstance(target, tf.Tensor) or target.shape.rank == 0:
+        return None
+    return part_of_sum(tf.ones_like(target), share)
+
+
 def _meeting(model: Any) -> Callable[[Any], Any]:
     """Return what adds a number up over the replicas with samples, in the midst of their steps.
 
@@ -238,6 +252,18 @@ def _added_by_share(total: Callable[..., Any]) -> Callable[..., Any]:
         return part_of_sum(found, step.part.share)
 
     return added
+
+
+def _begun_by_share(gradient: Callable[..., Any]) -> Callable[..., Any]:
+    def begun(
+        self: Any, target: Any, sources: Any, output_gradients: Any = None, **named: Any
+    ) -> Any:
+        step = ReplicaStep.here()
+        if step is not None and output_gradients is None:
+            output_gradients = seed_of_sum(target, sources, step.part.share)
+        return gradient(self, target, sources, output_gradients, **named)
+
+    return begun
 
 
 def _counted_by_share(update: Callable[..., Any]) -> Callable[..., Any]:

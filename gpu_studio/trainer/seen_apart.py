@@ -188,8 +188,13 @@ def _innermost(layers: Sequence[Any], found: dict[int, Any], place: int) -> list
 
 
 def _may_mix(layer: Any) -> bool:
-    keras_s = type(layer).__module__.startswith("keras.")
+    regularizer = layer.activity_regularizer
+    keras_s = _is_keras_s(layer) and (regularizer is None or _is_keras_s(regularizer))
     return not keras_s and not any(map(is_apart, layer._flatten_layers()))  # noqa: SLF001
+
+
+def _is_keras_s(each: Any) -> bool:
+    return type(each).__module__.startswith("keras.")
 
 
 def _caught(model: Any) -> Caught:
@@ -327,7 +332,10 @@ def _given(model: Any, layer: Any, call: Call, rows: slice) -> _Given:
     given, named = keras.tree.map_structure(part, call)
     with _caught(model) as scope:
         found = layer.call(*given, **named)
-    made = [np.asarray(each) for each in keras.tree.flatten(found)]
-    share = len(range(*rows.indices(_ROWS))) / _ROWS
-    loss = sum(float(of_batch(term, share)) for term in scope.losses)
+    tensors, count = keras.tree.flatten(found), len(range(*rows.indices(_ROWS)))
+    # Keras takes it for a sum over the samples, once a layer has been called.
+    regularizer = layer.activity_regularizer or (lambda _output: 0.0)
+    terms = [*scope.losses, *(regularizer(each) / count for each in tensors)]
+    loss = sum(float(of_batch(term, count / _ROWS)) for term in terms)
+    made = [np.asarray(each) for each in tensors]
     return _Given([each for each in made if each.dtype.kind == "f"], loss, scope.drew)

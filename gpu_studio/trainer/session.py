@@ -108,10 +108,8 @@ class Session:
 
     def training_stream(self, epoch: int, offset: int) -> Any:
         """The training batches of arrays, from `offset` samples into pass `epoch` (from 0) on."""
-        seed = self.plan.training.seed
-        stream = batches.training_stream(
-            self.dataset.train, self.cut, seed, epoch, offset, timed=True
-        )
+        given = self.dataset.train, self.cut, self.plan.training.seed
+        stream = batches.training_stream(*given, epoch, offset, timed=True)
         return batches.distribute(self.spread.reads_by, stream)
 
     def evaluation_stream(self, split: Split) -> Any:
@@ -180,12 +178,11 @@ def _built(
     tell(devices_event(logical, spread))
     own = plan.model.python is not None
     devices.set_precision(plan.training.mixed_precision, spread.replicas, own=own)
-    seed = plan.training.seed
     dataset = _loaded(plan, base, tell)
     cut = cut_of(plan, dataset, spread, team.own(spread.replicas))
     passes = passes_of(plan, dataset, cut, spread)
     with tf.device(spread.made_on), spread.strategy.scope():
-        model = build_model(plan.model, dataset, base, seed)
+        model = build_model(plan.model, dataset, base, plan.training.seed)
     policy = keras.config.dtype_policy().name
     refuse_unkept_states(plan, model, dataset, cut, served=spread.served is not None)
     for note in notes_on(plan, model, dataset, dataset.train.range()):

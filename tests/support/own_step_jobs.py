@@ -24,8 +24,8 @@ from parity_jobs import SEED, WAYS, Case
 
 SAMPLES, HELD_OUT, BATCH, EPOCHS = 49, 21, 16, 2
 """Of 49 samples, the last batch has a single one: of two replicas, one has nothing to do."""
-TARGETS = ("distilled", "pairs", "spelled", "stepwise")
-EVALUATED = ("distilled", "pairs", "spelled")
+TARGETS = ("distilled", "pairs", "spelled", "stepwise", "apart")
+EVALUATED = ("distilled", "pairs", "spelled", "apart")
 
 
 def results(way: str, cases: Mapping[str, Case], folder: Path) -> dict[str, Any]:

@@ -195,6 +195,36 @@ class Stepwise(keras.Model):  # type: ignore[misc]  # Keras has no types
         return {**self.compute_metrics(x, y, found), "step_loss": loss}
 
 
+class Apart(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Takes the gradient of a loss of each sample, which is that of their sum."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores = layers.Dense(CLASSES)
+        self.told = keras.metrics.Mean(name="told")
+
+    def call(self, x: Any) -> Any:
+        return self.scores(x)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        with tf.GradientTape() as tape:
+            losses = self.of_each(data)
+        gradients = tape.gradient(losses, self.trainable_weights)
+        self.optimizer.apply(gradients, self.trainable_weights)
+        return self.results_of(losses)
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        return self.results_of(self.of_each(data))
+
+    def of_each(self, data: Any) -> Any:
+        x, y = data
+        return keras.losses.sparse_categorical_crossentropy(y, self(x), from_logits=True)
+
+    def results_of(self, losses: Any) -> dict[str, Any]:
+        self.told.update_state(losses)
+        return {"told": self.told.result()}
+
+
 def _stepwise() -> Any:
     inputs = keras.Input((WIDTH,))
     steps = Sparse()(layers.Reshape((WIDTH // 3, 3))(inputs))
@@ -220,6 +250,9 @@ def made(name: str, seed: int) -> Any:
         model = _stepwise()
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(keras.optimizers.SGD(0.1), loss, metrics=["accuracy"])
+    elif name == "apart":
+        model = Apart()
+        model.compile(optimizer=keras.optimizers.SGD(0.02))
     elif name in ("pairs", "spelled"):
         model = Pairs() if name == "pairs" else Spelled()
         model.compile(optimizer=keras.optimizers.SGD(0.1))

@@ -21,13 +21,13 @@ from parity_jobs import CLOSE, WHOLE
 pytestmark = pytest.mark.slow
 
 ALONE = {
-    **{name: {"model": name} for name in ("gan", "distilled", "pairs", "stepwise")},
+    **{name: {"model": name} for name in ("gan", "distilled", "pairs", "stepwise", "apart")},
     "pairs on a card": {"model": "pairs", "card": True},
     "spelled on a card": {"model": "spelled", "card": True},
     "vae, resumed within its second epoch": {"model": "vae", "left_after": 6},
 }
 REFUSED = {"model": "pairs", "settings": ["training.early_stopping={ monitor = 'val_near_loss' }"]}
-SHARED = {name: {"model": name} for name in ("gan", "distilled", "stepwise")}
+SHARED = {name: {"model": name} for name in ("gan", "distilled", "stepwise", "apart")}
 WARNED = "Each of 2 replicas calls Gan.train_step with its part of a batch."
 
 

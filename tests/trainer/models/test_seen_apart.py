@@ -279,6 +279,27 @@ def test_that_a_loss_of_a_layer_that_is_no_mean_over_samples_is_told() -> None:
     assert not list(replicas_apart(keras.Sequential(model.layers[2:]), data, Cut(12, 6, 2)))
 
 
+def test_that_an_own_regularizer_of_what_a_layer_gives_is_told_where_it_is_no_sum() -> None:
+    import keras
+    from keras import ops
+
+    from gpu_studio.trainer.seen_apart import layers_apart
+
+    class Apart(keras.regularizers.Regularizer):
+        def __call__(self, x: Any) -> Any:
+            return ops.sum(ops.square(ops.matmul(x, ops.transpose(x))))
+
+    class Small(keras.regularizers.Regularizer):
+        def __call__(self, x: Any) -> Any:
+            return ops.sum(ops.square(x))
+
+    dense, inputs = keras.layers.Dense, keras.Input((8,))
+    few = dense(3, activity_regularizer=Small(), name="few")(inputs)
+    made = dense(3, activity_regularizer=Apart(), name="apart")(few)
+    found = layers_apart(keras.Model(inputs, made), made_data.values((8,)))
+    assert (found.mixing, found.adding) == ([], ["apart"])
+
+
 @pytest.mark.parametrize(
     ("cut", "said"),
     [
