@@ -10,7 +10,7 @@ import ast
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Any
@@ -33,13 +33,14 @@ class FitCall:
 
     `known` are those whose values can be read from the text, also where a variable is bound once
     or `argparse` has a default; `unknown` are the others, by name. `callbacks` says whether any
-    are given.
+    are given. `later` is the line of a further call that trains a model, 0 if there is none.
     """
 
     line: int
     known: Mapping[str, Any] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     callbacks: bool = False
+    later: int = 0
 
 
 @lru_cache(maxsize=8)  # a plan that is being typed is checked at every keystroke
@@ -58,7 +59,16 @@ def fit_in(code: bytes) -> FitCall | None:
         return None
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_fit(node)]
     calls.sort(key=lambda call: (not is_of_keras(call), call.lineno))
-    return _read(calls[0], tree) if calls else None
+    if not calls:
+        return None
+    first, *others = calls
+    later = [each.lineno for each in others if is_of_keras(each) or _of_same(each, first)]
+    return replace(_read(first, tree), later=min(later, default=0))
+
+
+def _of_same(one: ast.Call, other: ast.Call) -> bool:
+    """Whether both are calls of the same thing's `fit`."""
+    return ast.dump(one.func) == ast.dump(other.func)
 
 
 def _is_fit(call: ast.Call) -> bool:

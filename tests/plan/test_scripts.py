@@ -70,6 +70,21 @@ def test_that_what_the_text_does_not_say_for_sure_is_unknown(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "later"),
+    [
+        ("m.fit(x, epochs=1)\nn.fit(y, epochs=2)", 2),
+        ("m.fit(x)\nm.fit(y)", 2),
+        ("s.fit(x)\nm.fit(y, epochs=2)", 0),
+        ("m.fit(x, epochs=1)\ns.fit(y)", 0),
+    ],
+)
+def test_that_a_further_call_that_trains_is_known(text: str, later: int) -> None:
+    found = read(text)
+    assert found is not None
+    assert found.later == later
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

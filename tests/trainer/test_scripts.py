@@ -117,11 +117,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+cards = tf.config.list_physical_devices("GPU")
+tf.config.set_visible_devices(cards, "GPU")
+strategy = tf.distribute.MirroredStrategy(["CPU:0"])
 keras.utils.set_random_seed(5)
 x = np.random.default_rng(1).normal(size=(60, 4)).astype("float32")
 batches = tf.data.Dataset.from_tensor_slices((x[:40], x[:40, :1])).batch(8)
-model = keras.Sequential([keras.layers.Dense(4, "relu"), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(4, "relu"), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
 epochs = len(x) // 30
 history = model.fit(
     batches, epochs=epochs, validation_data=(x[40:], x[40:, :1]), initial_epoch=0, verbose=0
@@ -257,7 +261,7 @@ def test_that_a_script_of_streams_trains_the_epochs_that_its_text_gives(
     assert run.epochs[0] == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
     # Its number of epochs is computed: the plan has one, and says so.
     assert len(run.epochs) == 1
-    assert any("stream.py gives fit epochs=2 in line 15" in each for each in run.warned), run.warned
+    assert any("stream.py gives fit epochs=2 in line 19" in each for each in run.warned), run.warned
 
 
 def test_that_a_script_is_given_the_words_of_the_plan(trained: dict[str, Trained]) -> None:

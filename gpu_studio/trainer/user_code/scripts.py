@@ -84,7 +84,7 @@ def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, A
     return found
 
 
-# These three are also written into exported scripts, as they are.
+# These are also written into exported scripts, as they are.
 
 
 def call_of_fit(
@@ -92,8 +92,9 @@ def call_of_fit(
 ) -> tuple[Any, dict[str, Any]] | None:
     """Run a script up to its first call of a model's fit.
 
-    Return the model, and by its name all that fit is given; None if it is not called. `arguments`
-    are what a shell would give the script.
+    Return the model, and by its name all that fit is given; None if it is not called.
+    `arguments` are what a shell would give the script. Devices are set up and a strategy
+    is chosen already: the script's own ways to do so do nothing.
     """
 
     class CalledError(BaseException):
@@ -108,12 +109,15 @@ def call_of_fit(
 
     calls: list[tuple[Any, dict[str, Any]]] = []
     owner = next(kind for kind in keras.Model.__mro__ if "fit" in vars(kind))
-    own_fit, started, words = owner.fit, sys.modules["__main__"], sys.argv
-    signature = inspect.signature(own_fit)
+    signature = inspect.signature(owner.fit)
     module = type(sys)("__main__")
     module.__file__ = path
-    owner.fit = fit
-    sys.modules["__main__"], sys.argv = module, [path, *map(str, arguments)]
+    words = [path, *map(str, arguments)]
+    others = [*instead_of_set_up(), (owner, "fit", fit), (sys, "argv", words)]
+    kept = [(place, name, getattr(place, name)) for place, name, _ in others]
+    started, sys.modules["__main__"] = sys.modules["__main__"], module
+    for place, name, other in others:
+        setattr(place, name, other)
     try:
         exec(code, module.__dict__)  # noqa: S102 (the user has allowed it)
     except CalledError:
@@ -122,9 +126,43 @@ def call_of_fit(
         if not calls:
             raise
     finally:
-        owner.fit = own_fit
-        sys.modules["__main__"], sys.argv = started, words
+        for place, name, own in kept:
+            setattr(place, name, own)
+        sys.modules["__main__"] = started
     return calls[0] if calls else None
+
+
+def instead_of_set_up() -> list[tuple[Any, str, Any]]:
+    """Return what stands for the ways in which a script sets up devices and a strategy.
+
+    Devices are left as they are, and the strategy is the one that is in use.
+    """
+
+    def nothing(*_: Any, **_named: Any) -> None:
+        pass
+
+    def in_use(own: Any) -> Any:
+        class Called(type):
+            def __call__(cls, *_: Any, **_named: Any) -> Any:
+                return tf.distribute.get_strategy()
+
+            def __instancecheck__(cls, value: object) -> bool:
+                return isinstance(value, own)
+
+        return Called(own.__name__, (), {})
+
+    names = (
+        "set_logical_device_configuration",
+        "set_memory_growth",
+        "set_virtual_device_configuration",
+        "set_visible_devices",
+    )
+    places = (tf.config, tf.config.experimental)
+    found = [(place, each, nothing) for place in places for each in names]
+    for place in (tf.distribute, tf.distribute.experimental):
+        kinds = [each for each in dir(place) if each.endswith("Strategy")]
+        found += [(place, each, in_use(getattr(place, each))) for each in kinds]
+    return [each for each in found if hasattr(*each[:2])]
 
 
 def data_given(given: Mapping[str, Any]) -> Any:
@@ -174,6 +212,13 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
                 f"the plan has {shown(mine)}, which counts.",
                 f"Set training.{name} to that.",
             )
+    if call.later:
+        yield ModelNote(
+            "fit is called again",
+            f"{admitted.path.name} calls fit again in line {call.later}: only what the first call "
+            "is given is trained.",
+            "A second phase with other layers frozen and another rate is training.phases.",
+        )
     for name, usual in _NOT_IN_PLANS.items():
         if given[name] != usual:
             yield ModelNote(
