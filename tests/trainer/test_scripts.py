@@ -132,6 +132,24 @@ history = model.fit(
 )
 Path("history.json").write_text(json.dumps(history.history))
 """
+PICTURES = """
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+
+keras.utils.set_random_seed(2)
+x = np.random.default_rng(1).integers(0, 256, (40, 6, 6)).astype("uint8")
+y = keras.utils.to_categorical(x[:, 0, 0] // 86, 3)
+inputs = keras.Input((6, 6))
+scaled = keras.layers.Flatten()(keras.layers.Rescaling(1 / 255)(inputs))
+model = keras.Model(inputs, keras.layers.Dense(3, "softmax")(scaled))
+model.compile("sgd", "categorical_crossentropy", metrics=["accuracy"])
+held = x[:9], y[:9]
+history = model.fit(x=x, y=y, batch_size=40, epochs=3, validation_data=held, verbose=0)
+Path("history.json").write_text(json.dumps(history.history))
+"""
 WRONG = {
     "by batches": (
         "import keras, numpy as np\n"
@@ -180,6 +198,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("scripts")
     (made / "churn.py").write_text(CHURN)
     (made / "stream.py").write_text(STREAM)
+    (made / "pictures.py").write_text(PICTURES)
     for place, text in enumerate(WRONG.values()):
         (made / f"wrong_{place}.py").write_text(text)
     allow_folder(made)
@@ -190,7 +209,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def by_fit(folder: Path) -> dict[str, list[dict[str, float]]]:
     """What each script trains by itself, as Python starts it."""
     found = {}
-    for name in ("churn", "stream"):
+    for name in ("churn", "stream", "pictures"):
         alone = folder / f"{name}_alone"
         alone.mkdir()
         subprocess.run(
@@ -214,6 +233,7 @@ def trained(folder: Path) -> dict[str, Trained]:
     made = {"another model": split(replace(plan("churn"), model=mlp), Distribution())}
     for way, distribution in WAYS.items():
         made[f"churn {way}"] = split(plan("churn"), distribution)
+        made[f"pictures {way}"] = split(plan("pictures"), distribution)
         made[f"stream {way}"] = split(plan("stream"), distribution)
     fewer = plan("churn")
     words = {"arguments": ["--rows", "60"]}
@@ -231,12 +251,13 @@ def trained(folder: Path) -> dict[str, Trained]:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["churn", "pictures"])
 def test_that_a_script_trains_as_python_starts_it(
-    by_fit: dict[str, list[dict[str, float]]], trained: dict[str, Trained], way: str
+    by_fit: dict[str, list[dict[str, float]]], trained: dict[str, Trained], way: str, name: str
 ) -> None:
-    run = trained[f"churn {way}"]
+    run = trained[f"{name} {way}"]
     assert len(run.epochs) == 3, run
-    for mine, wanted in zip(run.epochs, by_fit["churn"], strict=True):
+    for mine, wanted in zip(run.epochs, by_fit[name], strict=True):
         wanted = {name: each for name, each in wanted.items() if name != "learning_rate"}
         assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
 

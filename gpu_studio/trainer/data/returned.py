@@ -73,7 +73,24 @@ def python_data(
         for name in names_of_one:
             trees[name] = _tree(function, name, named[name], rows)
     made = source_of(function.name, {name: trees[name] for name in names}, groups)
+    if function.begins:
+        return function.name, _as_given(made, trees[names[0]])
     return function.name, replace(made, notes=tuple(_ambiguous(function, found)))
+
+
+def _as_given(made: LoadedData, x: Any) -> LoadedData:
+    """Return what a script gives `fit`, which scales no bytes and adds no axis to grey pictures.
+
+    `x` are the samples to train on as they came.
+    """
+
+    def pictures(split: Split) -> Any:
+        added = getattr(x, "ndim", 0) + 1 == getattr(split.x, "ndim", 0)
+        return split.x[..., 0] if added else split.x
+
+    held, test = (each and replace(each, x=pictures(each)) for each in (made.validation, made.test))
+    train = replace(made.train, x=pictures(made.train))
+    return replace(made, train=train, validation=held, test=test).with_all(scale="none")
 
 
 def _streams_in(function: UserFunction, found: object) -> dict[str, Any] | None:
