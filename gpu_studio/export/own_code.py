@@ -84,7 +84,7 @@ def own_code(facts: ScriptFacts) -> str:
     named = [found for _, text in references_of(facts.plan) if (found := reference(text))]
     if not any(is_script(each, facts) for each in named):
         return CALL_OWN
-    names = ("call_of_fit", "instead_of_set_up", "data_given", "named_arrays")
+    names = ("call_of_fit", "with_others", "instead_of_set_up", "data_given", "named_arrays")
     taken = functions_of("user_code/scripts.py", *names)
     streams = ("is_stream", "is_dataset", "is_sequence", "_is_iterable")
     taken += functions_of("user_code/stream_kinds.py", *streams)

@@ -432,11 +432,7 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "",
         "With each new version of your code.",
     ),
-    "cluster.kubernetes.namespace": (
-        "the namespace of the job",
-        "",
-        "As your administrator tells you.",
-    ),
+    "cluster.kubernetes.namespace": ("the job's namespace", "", "As your administrator tells you."),
     "cluster.kubernetes.claim": (
         "the PersistentVolumeClaim that keeps the run, mounted at `/runs`",
         "",

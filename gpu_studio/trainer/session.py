@@ -26,7 +26,7 @@ from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.inner_metrics import InnerMetrics
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
-from gpu_studio.trainer.models.building import refuse_unknown_layers
+from gpu_studio.trainer.models.building import refuse_layers_of_phases
 from gpu_studio.trainer.models.own_models import name_of, notes_on
 from gpu_studio.trainer.models.own_training import (
     compile_as_planned,
@@ -223,8 +223,7 @@ def _default_steps(
         mixing = () if spread.placement is None else mixing_apart(model, dataset, cut, placed=True)
         for said in (*warnings_of(plan, dataset, learners), *mixing):
             tell(said)
-        for place, phase in enumerate(phases):  # not only once it begins
-            refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
+        refuse_layers_of_phases(model, phases)
         inner = _inner_metrics(dataset, model, spread, cut, tell)
         placed = _placed(spread, logical, model)
         total = steps * (phases[0].after if phases else plan.training.epochs)

@@ -17,6 +17,7 @@ from gpu_studio.plan import ModelSettings, Plan, shown
 from gpu_studio.plan.catalogue import MODELS, ModelEntry
 from gpu_studio.plan.freezing import FROZEN, THAW, frozen_layers, unknown_entry
 from gpu_studio.plan.targets import in_words
+from gpu_studio.plan.values import Phase
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import is_nested
 from gpu_studio.trainer.data.values import is_text
@@ -127,14 +128,20 @@ def refuse_unknown_layers(model: keras.Model, entries: Sequence[str], field: str
         )
 
 
+def refuse_layers_of_phases(model: keras.Model, phases: Sequence[Phase]) -> None:
+    """Raises ModelError for a phase that names no layer of `model`, and not only once it begins."""
+    for place, phase in enumerate(phases):
+        refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
+
+
 def freeze_for_most(model: keras.Model, plan: Plan) -> None:
     """Freeze the layers that the phase of the plan freezes that trains the most weights.
 
     Raises ModelError as `freeze` does, naming the phase.
     """
     chosen, most = plan.model.frozen, _trained_weights(model)
-    for place, phase in enumerate(plan.training.phases):
-        refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
+    refuse_layers_of_phases(model, plan.training.phases)
+    for phase in plan.training.phases:
         freeze(model, phase.frozen)
         if (trained := _trained_weights(model)) > most:
             chosen, most = phase.frozen, trained

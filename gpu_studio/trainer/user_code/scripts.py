@@ -114,22 +114,29 @@ def call_of_fit(
     module.__file__ = path
     words = [path, *map(str, arguments)]
     others = [*instead_of_set_up(), (owner, "fit", fit), (sys, "argv", words)]
-    kept = [(place, name, getattr(place, name)) for place, name, _ in others]
     started, sys.modules["__main__"] = sys.modules["__main__"], module
-    for place, name, other in others:
-        setattr(place, name, other)
     try:
-        exec(code, module.__dict__)  # noqa: S102 (the user has allowed it)
+        with_others(others, lambda: exec(code, vars(module)))  # noqa: S102 (it is allowed)
     except CalledError:
         pass
     except SystemExit:
         if not calls:
             raise
     finally:
-        for place, name, own in kept:
-            setattr(place, name, own)
         sys.modules["__main__"] = started
     return calls[0] if calls else None
+
+
+def with_others(others: Sequence[tuple[Any, str, Any]], work: Callable[[], None]) -> None:
+    """Do `work` while names of modules and classes stand for others."""
+    kept = [(place, name, getattr(place, name)) for place, name, _ in others]
+    for place, name, other in others:
+        setattr(place, name, other)
+    try:
+        work()
+    finally:
+        for place, name, own in kept:
+            setattr(place, name, own)
 
 
 def instead_of_set_up() -> list[tuple[Any, str, Any]]:

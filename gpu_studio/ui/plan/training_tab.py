@@ -111,6 +111,14 @@ _BY_XLA: dict[str | bool | None, str] = {"auto": "auto", True: "on", False: "off
 _SCOPES = {"global": "over all replicas", "replica": "for each replica"}
 
 
+_STEPS = {
+    "steps_per_call": "steps a call",
+    "steps_per_epoch": "steps an epoch",
+    "validation_steps": "validation steps",
+    "validation_freq": "validate every",
+}
+
+
 class RunForm(Form):
     """Epochs, batch, seed, precision, and the steps per call."""
 
@@ -149,12 +157,8 @@ class RunForm(Form):
             Training().jit_compile,
         )
         self.add(by_xla, Choice("XLA", list(_BY_XLA), words=_BY_XLA))
-        self.add_limited("training.steps_per_call", _LIMITS["steps_per_call"], "steps a call")
-        self.add_limited("training.steps_per_epoch", _LIMITS["steps_per_epoch"], "steps an epoch")
-        validated = _LIMITS["validation_steps"]
-        self.add_limited("training.validation_steps", validated, "validation steps")
-        often = _LIMITS["validation_freq"]
-        self.add_limited("training.validation_freq", often, "validate every")
+        for name, words in _STEPS.items():
+            self.add_limited(f"training.{name}", _LIMITS[name], words)
 
     def _add_switch(self, name: str, label: str, hint: str) -> None:
         field = Field(f"training.{name}", label, hint, getattr(Training(), name))
