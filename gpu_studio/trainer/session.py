@@ -188,7 +188,7 @@ def _built(
     for note in notes_on(plan, model, dataset, dataset.train.range()):
         tell(events.Warned(message=note.text, suggestion=note.why))
     steps, stream = passes.steps_per_epoch or 0, dataset.train.stream
-    by = compiles(plan, model, runs_on(spread.replicas, logical, stream), tell, before)
+    by = compiles(plan, model, runs_on(spread.replicas, stream), tell, before)
     if own_in_steps(model):
         program = _own_steps(plan, dataset, model, spread, logical, steps, tell, team, by)
     else:

@@ -11,7 +11,6 @@ resume as it began, which its checkpoints say.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,7 +19,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
-from gpu_studio.common.practice import CARD_NAME, PRACTICE
+from gpu_studio.common.practice import CARDS_FILE, library
 from gpu_studio.contract import Warned, events
 from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.plan import Plan
@@ -67,14 +66,12 @@ class RunsOn:
     varies: bool = False
 
 
-def runs_on(names: Sequence[str], logical: Sequence[events.LogicalDevice], stream: Any) -> RunsOn:
+def runs_on(names: Sequence[str], stream: Any) -> RunsOn:
     """Return what steps on the first of these devices run on, with the data's stream, if any."""
-    described = {each.name: each.description for each in logical}
     varies = stream is not None and stream.varies
     if not names[0].startswith("GPU"):
         return RunsOn("CPU", varies)
-    practice = os.environ.get(PRACTICE) or described.get(names[0]) == CARD_NAME
-    return RunsOn("practice card" if practice else "card", varies)
+    return RunsOn("card" if library(CARDS_FILE) is None else "practice card", varies)
 
 
 def compiles(
