@@ -95,9 +95,9 @@ def _know_values(parser: argparse.ArgumentParser) -> None:
     from argcomplete.completers import DirectoriesCompleter, FilesCompleter
 
     files: Mapping[str, Any] = {
-        "PLAN": FilesCompleter(["plan.toml"]),
+        "PLAN": FilesCompleter(["plan.toml", "py"]),
         "STUDY": FilesCompleter(["study.toml"]),
-        "COMMAND": FilesCompleter(["plan.toml"]),  # a plan opens the window
+        "COMMAND": FilesCompleter(["plan.toml", "py"]),  # a plan opens the window
         "FILE": FilesCompleter(),
         "WHAT": _kinds_or_files,
         "PATH": FilesCompleter(),

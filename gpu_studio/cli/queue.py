@@ -187,7 +187,8 @@ def _list(chosen: argparse.Namespace) -> int:
     from gpu_studio.runs.queue_entry import FORSAKEN, Wait
 
     there = Queue(runs_folder(chosen))
-    entries, machine, forsaken = there.entries(), this_machine(), there.is_forsaken
+    machine = this_machine()  # which takes a while, in which an entry may be taken
+    entries, forsaken = there.entries(), there.is_forsaken
     reported = (
         there.waits()
         if there.has_runner

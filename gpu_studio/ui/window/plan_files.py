@@ -66,6 +66,7 @@ class PlanFiles(QObject):
         super().__init__(services.window)
         self._document, self._readiness = services.document, services.readiness
         self._settings, self._window = services.settings, services.window
+        self._script: Path | None = None
         self.disk = DiskChanges(self._document, self)
         self.drafts = DraftKeeper(self._document, self._settings, self)
         self.drafts.failed.connect(self.failed)
@@ -187,6 +188,7 @@ class PlanFiles(QObject):
         try:
             if path.suffix == CODE:  # a plan made of a script is in no file yet
                 plan = plans.with_absolute_files(plans.load(path), path.parent)
+                self._script = path
                 self._switch(plan, f"open {path.name}")
                 return True
             self._document.open(path)
@@ -283,6 +285,9 @@ class PlanFiles(QObject):
 
     def save_to(self, path: Path) -> bool:
         """Write the plan to a file; if that fails, say why. Returns whether it was written."""
+        if path.suffix == CODE:
+            self.failed.emit(f"{path.name} is Python code: give the plan another name.")
+            return False
         try:
             with self.drafts.leaving():
                 self._document.save(path.absolute())
@@ -325,7 +330,7 @@ class PlanFiles(QObject):
         dialog.open()
 
     def _folder(self) -> str:
-        path = self._document.path or next(iter(self.recent), None)
+        path = self._document.path or self._script or next(iter(self.recent), None)
         return str(path.parent if path else Path.home())
 
     def _note(self, path: Path) -> None:
