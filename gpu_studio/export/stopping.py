@@ -12,8 +12,17 @@ _STOP = """\
 if $better:
     record, waited = $value, 0
     $keep
-$otherwise
+else:
     waited += 1
+if waited >= $limit:
+    break"""
+_STOP_WHERE_VALIDATED = """\
+# Stop once $monitor has not become better for $patience.
+if $due:
+    waited += 1
+    if $better:
+        record, waited = $value, 0
+        $keep
 if waited >= $limit:
     break"""
 
@@ -46,11 +55,11 @@ def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
     gain = f"{value} - record" if more_is_better(monitor) else f"record - {value}"
     better = f"record is None or {gain} > {literal(rule.min_delta)}"
     return fill(
-        _STOP,
+        _STOP_WHERE_VALIDATED if due else _STOP,
+        due=due,
         monitor=comment(monitor),
         patience="an epoch" if limit == 1 else f"{limit:,} epochs",
-        better=f"{due} and ({better})" if due else better,
-        otherwise=f"elif {due}:" if due else "else:",
+        better=better,
         value=value,
         keep="best_weights = model.get_weights()" if rule.restore_best else "",
         limit=str(limit),

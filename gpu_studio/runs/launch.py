@@ -84,16 +84,18 @@ def launch(
         launched = Launched(directory, _start(command, directory, held, folder, environment or {}))
     except BaseException as error:
         shutil.rmtree(directory.path, ignore_errors=True)
-        _name_folder(error, runs)
+        _name_folder(error, runs, directory.path)
         raise
     _give_number(runs)
     return launched
 
 
-def _name_folder(error: BaseException, runs: Path) -> None:
-    """Add the folder to what the system says without a file, as of a full disk."""
-    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-        error.filename = str(runs)
+def _name_folder(error: BaseException, runs: Path, removed: Path) -> None:
+    """Name the folder in what the system says, as of a full disk, without a file that remains."""
+    if isinstance(error, OSError) and error.errno is not None:
+        named = error.filename
+        if named is None or Path(os.fsdecode(named)).is_relative_to(removed):
+            error.filename = str(runs)
 
 
 def _reserved(directory: RunDirectory, runs: Path) -> lock.Lock:

@@ -179,7 +179,7 @@ def weight_in_sum(value: Any, sample_weight: Any, share: Any) -> Any:
 
 
 def seed_of_sum(target: Any, sources: Any, share: Any) -> Any:
-    """Return where the gradients of a part's losses begin, so that they are the batch's.
+    """Return where gradients of a part's losses begin, so that they are the batch's.
 
     Of several numbers TensorFlow takes the gradient of the sum. None where its own way
     is right: of one number, and by anything but variables.

@@ -149,14 +149,14 @@ def instead_of_set_up() -> list[tuple[Any, str, Any]]:
         pass
 
     def in_use(own: Any) -> Any:
-        class Called(type):
+        class InPlace(type):
             def __call__(cls, *_: Any, **_named: Any) -> Any:
                 return tf.distribute.get_strategy()
 
             def __instancecheck__(cls, value: object) -> bool:
                 return isinstance(value, own)
 
-        return Called(own.__name__, (), {})
+        return InPlace(own.__name__, (), {})
 
     names = (
         "set_logical_device_configuration",
