@@ -309,7 +309,7 @@ class Program:
             scaled = self.optimizer.scale_loss(self.loss.trained(loss, judged[0], weight))
         gradients = tape.gradient(scaled, [v.value for v in trainable])
         few_turns_at_once()
-        filters_first()
+        filters_first(gradients)
         computed = moment_after(gradients) if self._replicas > 1 else ()
         # First, because an update changes the state that the layers left.
         self._write(context, *changes)

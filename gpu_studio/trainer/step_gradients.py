@@ -11,8 +11,11 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops import control_flow_util
 
 
-def filters_first() -> None:
+def filters_first(gradients: Sequence[Any]) -> None:
     """Have cards compute the gradient of a convolution's filter before that of its input.
+
+    `gradients` are those of the step, None where there is none: what they do not need, such as a
+    frozen filter's, stays for TensorFlow to prune.
 
     A card computes one after the other anyhow, and in this order holds less: what goes back is not
     there yet while the kernel runs that needs most beside what it makes. Without an edge the graph
@@ -22,9 +25,21 @@ def filters_first() -> None:
     graph = tf.compat.v1.get_default_graph()
     if control_flow_util.GraphOrParentsInXlaContext(graph):
         return
-    for op, filters in filters_before(graph.get_operations()).items():
+    ends = [x.op for x in tf.nest.flatten(gradients, expand_composites=True) if x is not None]
+    for op, filters in filters_before(needed(graph, ends)).items():
         if _is_on_card(op):
-            op._add_control_inputs(filters)  # noqa: SLF001 (no public way once an operation is made)
+            op._add_control_inputs(filters)  # noqa: SLF001 (no public way)
+
+
+def needed(graph: Any, ends: Sequence[Any]) -> list[Any]:
+    """Return the operations of a graph that these need, themselves included, as they were made."""
+    waiting, found = list(ends), set()
+    while waiting:
+        op = waiting.pop()
+        if op.name not in found:
+            found.add(op.name)
+            waiting += [*(x.op for x in op.inputs), *op.control_inputs]
+    return [op for op in graph.get_operations() if op.name in found]
 
 
 def filters_before(operations: Sequence[Any]) -> dict[Any, list[Any]]:

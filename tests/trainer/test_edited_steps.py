@@ -14,6 +14,8 @@ from gpu_studio.plan import dumps
 
 pytestmark = pytest.mark.slow
 
+RECOMPUTED = 3
+"""The number of the plan whose layers are recomputed."""
 GRAPHS_OF_STEPS = """
 import json, sys
 from pathlib import Path
@@ -30,8 +32,9 @@ def model(*_):
     rows = layers.Bidirectional(layers.LSTM(4, return_sequences=True))
     last = [layers.GRU(3), Doubling(), layers.Dense(10)]
     first = [layers.Conv2D(1, 3, padding="same", name=name) for name in ("lower", "upper")]
+    frozen = layers.Conv2D(1, 3, padding="same", name="frozen", trainable=False)
     image = keras.Input((28, 28, 1))
-    return keras.Sequential([image, *first, layers.Reshape((28, 28)), rows, *last])
+    return keras.Sequential([image, *first, frozen, layers.Reshape((28, 28)), rows, *last])
 
 def operations_of(graph):
     bodies = [graph, *(f.graph for f in graph._functions.values() if hasattr(f, "graph"))]
@@ -41,8 +44,8 @@ def turns_at_once(operations):
     loops = [op for op in operations if op.type.endswith("While")]
     return [(op.name, op.get_attr("parallel_iterations")) for op in loops]
 
-def filters_first(operations):
-    inputs = [op for op in operations if "upper" in op.name and "BackpropInput" in op.type]
+def filters_first(operations, layer):
+    inputs = [op for op in operations if layer in op.name and "BackpropInput" in op.type]
     return [[each.type for each in op.control_inputs] for op in inputs]
 
 vars(session)["build_model"] = model
@@ -56,7 +59,8 @@ for text in json.load(open(sys.argv[1])):
         made.training_stream(0, 0), tf.constant(0, tf.int64), tf.constant(1)
     )
     made = operations_of(step.graph)
-    found[text] = turns_at_once(made), filters_first(made)
+    layers = "upper", "frozen"
+    found[text] = turns_at_once(made), *(filters_first(made, each) for each in layers)
 print(json.dumps(found))
 """
 
@@ -87,7 +91,7 @@ def found(tmp_path_factory):
 
 def test_that_recurrent_layers_run_two_turns_at_once_in_a_step_and_other_loops_as_written(found):
     """Keras has 32 at once: those of a thread that stands still fill a third of a step's memory."""
-    for loops, _ in found:
+    for loops, *_ in found:
         recurrent = [turns for name, turns in loops if "lstm" in name or "gru" in name]
         assert len(recurrent) >= 6  # three layers, there and back
         assert set(recurrent) == {2}
@@ -95,9 +99,17 @@ def test_that_recurrent_layers_run_two_turns_at_once_in_a_step_and_other_loops_a
 
 
 def test_that_a_card_computes_the_gradient_of_a_filter_before_that_of_the_input(found):
-    *on_cards, by_xla, on_cpu = [ordered for _, ordered in found]
+    *on_cards, by_xla, on_cpu = [ordered for _, ordered, _ in found]
     for ordered in on_cards:
         assert ordered
         assert all(before == ["Conv2DBackpropFilter"] for before in ordered)
     assert by_xla == [[]]  # it has an order of its own
     assert on_cpu == [[]]  # both side by side
+
+
+def test_that_no_gradient_waits_for_that_of_a_frozen_filter_which_nobody_takes(found):
+    """TensorFlow prunes it, unless something waits for it: then a card would compute it."""
+    for number, (_, _, ordered) in enumerate(found):
+        assert ordered
+        if number != RECOMPUTED:  # of which TensorFlow computes all gradients at once
+            assert not any(ordered)

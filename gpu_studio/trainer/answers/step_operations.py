@@ -39,7 +39,7 @@ from gpu_studio.trainer.answers.kernel_scratch import (
     workspace_on_cpu,
 )
 from gpu_studio.trainer.answers.rewritten_graph import rewritten
-from gpu_studio.trainer.step_gradients import filters_before
+from gpu_studio.trainer.step_gradients import filters_before, needed
 
 _READING = "ReadVariableOp"
 _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
@@ -69,7 +69,8 @@ class Graph:
         `known` are numbers that tensors have already, by reference.
         """
         self.batch, self._graph = batch, graph
-        self.operations = _needed(graph)
+        ends = [*(x.op for x in graph.outputs), *graph.control_outputs]
+        self.operations = needed(graph, ends)
         known = known or {}
         fresh = count(1 + max(known.values(), default=-1))
         made = (x.ref() for op in self.operations for x in op.outputs)
@@ -242,17 +243,6 @@ def root(tensor: Any) -> Any:
     while tensor.op.type in SHARING:
         tensor = tensor.op.inputs[tensor.value_index]
     return tensor
-
-
-def _needed(graph: Any) -> list[Any]:
-    waiting = [x.op for x in graph.outputs] + list(graph.control_outputs)
-    needed = set()
-    while waiting:
-        op = waiting.pop()
-        if op.name not in needed:
-            needed.add(op.name)
-            waiting += [*(x.op for x in op.inputs), *op.control_inputs]
-    return [op for op in graph.get_operations() if op.name in needed]
 
 
 # Loops, which recurrent layers are made of

@@ -251,7 +251,7 @@ class PlacedProgram(Program):
                 for number, part in enumerate(batch)
             ]
             few_turns_at_once()
-            filters_first()
+            filters_first(sums.whole)
             # First, because an update changes the state that the layers left.
             self._keep(results)
             computed = [moment_after([each]) for each in sums.last]
