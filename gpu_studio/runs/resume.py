@@ -78,9 +78,12 @@ def other_draws(
     """
     was, now = _parts(before, machine), _parts(after, machine)
     recorded = checkpoint.xla if checkpoint else None
-    began = before.training.jit_compile is True if recorded is None else recorded
-    by_xla = after.training.jit_compile
-    by_xla = (recorded is not None and began) if by_xla == "auto" else by_xla
+    asked, by_xla = before.training.jit_compile, after.training.jit_compile
+    began = asked is True if recorded is None else recorded
+    if by_xla == asked:  # where XLA compiled nothing, as for practice cards, it does not now
+        by_xla = began
+    elif by_xla == "auto":
+        by_xla = recorded is not None and began
     if was == now and began == by_xla:
         return ""
     why = f"A batch comes in {now} part{'s' if now > 1 else ''} now, not in {was}"

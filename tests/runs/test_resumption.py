@@ -178,6 +178,7 @@ def test_that_random_layers_which_will_draw_other_numbers_are_told_of_before_the
         ("auto", False, "true", "now"),
         ("auto", True, "false", "no longer"),
         ("auto", True, "true", ""),
+        ("true", False, "true", ""),  # on practice cards
     ],
 )
 def test_that_resuming_with_xla_or_no_longer_with_it_is_said_to_draw_other_numbers(
