@@ -6,9 +6,7 @@ merely remembers, such as its place on the screen, is not here.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +15,12 @@ from typing import Any, Final
 from platformdirs import user_config_path
 
 from gpu_studio.common.paths import expanded
-from gpu_studio.common.safe_files import open_regular, read_regular, replace_whole
+from gpu_studio.common.safe_files import (
+    lock_if_there_are_locks,
+    open_regular,
+    read_regular,
+    replace_whole,
+)
 from gpu_studio.common.toml_text import toml_tables
 
 ENVIRONMENT: Final = "GPU_STUDIO_SETTINGS"
@@ -25,8 +28,7 @@ RUNS_FOLDER: Final = "runs.folder"
 THOUSANDS: Final = "numbers.thousands"
 _FILE: Final = "settings.toml"
 _MOST: Final = 1 << 20
-_TURNS: Final = 50
-_TURN_SECONDS: Final = 0.01
+_PATIENCE_S: Final = 0.5
 _ABOUT: Final = "What GPU Studio was told for good. What is not here has its default."
 
 
@@ -120,15 +122,7 @@ def _in_turn(file: Path) -> Iterator[None]:
     """Have other windows that choose at this moment wait; nobody waits long, nor without locks."""
     descriptor = open_regular(file, os.O_RDWR | os.O_CREAT)
     try:
-        for _ in range(_TURNS):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(_TURN_SECONDS)
-            except OSError:
-                break
-            else:
-                break
+        lock_if_there_are_locks(descriptor, _PATIENCE_S)
         yield
     finally:
         os.close(descriptor)

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import csv
 import errno
+import fcntl
 import io
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -237,3 +239,35 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""What file systems without locks say."""
+_RETRY_SECONDS = 0.01
+
+
+def lock_if_there_are_locks(descriptor: int, seconds: float) -> bool:
+    """As `lock_within`, for what may be done without a lock where the file system has none."""
+    try:
+        return lock_within(descriptor, seconds)
+    except OSError as error:
+        if error.errno in WITHOUT_LOCKS:
+            return True
+        raise
+
+
+def lock_within(descriptor: int, seconds: float) -> bool:
+    """Lock the open file exclusively; return whether that succeeded within `seconds`.
+
+    Raises OSError if its file system knows no locks.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return True

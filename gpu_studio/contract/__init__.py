@@ -74,7 +74,6 @@ from gpu_studio.contract.lock import (
     LockHeldError,
     NoLocksError,
     holder,
-    lock_if_there_are_locks,
 )
 
 __all__ = [
@@ -130,7 +129,6 @@ __all__ = [
     "holder",
     "last_lines",
     "last_lines_if_any",
-    "lock_if_there_are_locks",
     "make_private_directory",
     "process_title",
     "read_json",

@@ -21,9 +21,8 @@ import msgspec
 from platformdirs import user_config_path
 
 from gpu_studio.common.figures import size
-from gpu_studio.common.safe_files import open_regular, opened, read_regular
+from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular, opened, read_regular
 from gpu_studio.contract.files import make_private_directory, write_private
-from gpu_studio.contract.lock import lock_if_there_are_locks
 
 FILE = "allowed-code.json"
 LONGEST_WAIT = 3.0

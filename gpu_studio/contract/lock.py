@@ -9,16 +9,20 @@ lock the moment the trainer is gone, however it ends.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import socket
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakSet
 
-from gpu_studio.common.safe_files import NotRegularError, open_regular, read_text
+from gpu_studio.common.safe_files import (
+    WITHOUT_LOCKS,
+    NotRegularError,
+    lock_within,
+    open_regular,
+    read_text,
+)
 from gpu_studio.contract import kernel
 
 ENVIRONMENT = "GPU_STUDIO_LOCK_FD"
@@ -29,9 +33,6 @@ _LARGEST_PID, _MOST_DIGITS = 2**31 - 1, 19
 
 class LockHeldError(Exception):
     """Another trainer is alive in this run directory."""
-
-
-_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class NoLocksError(OSError):
@@ -181,7 +182,7 @@ def reserve(path: Path, timeout: float = 2.0) -> Lock:
             )
     except OSError as error:
         os.close(descriptor)
-        if error.errno in _WITHOUT_LOCKS:
+        if error.errno in WITHOUT_LOCKS:
             raise NoLocksError(path.parent, error) from error
         raise
     except BaseException:
@@ -226,7 +227,7 @@ def held(path: Path) -> bool:
         signer = last_holder(path)
         return signer is None or not signer.is_gone
     except OSError as error:
-        if error.errno not in _WITHOUT_LOCKS:
+        if error.errno not in WITHOUT_LOCKS:
             raise
         signer = last_holder(path)
         return signer is not None and signer.is_alive
@@ -289,33 +290,3 @@ def _is_file(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
         return False
-
-
-_RETRY_SECONDS = 0.01
-
-
-def lock_if_there_are_locks(descriptor: int, seconds: float) -> bool:
-    """As `lock_within`, for what may be done without a lock where the file system has none."""
-    try:
-        return lock_within(descriptor, seconds)
-    except OSError as error:
-        if error.errno in _WITHOUT_LOCKS:
-            return True
-        raise
-
-
-def lock_within(descriptor: int, seconds: float) -> bool:
-    """Lock the open file exclusively; return whether that succeeded within `seconds`.
-
-    Raises OSError if its file system knows no locks.
-    """
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                return False
-            time.sleep(_RETRY_SECONDS)
-        else:
-            return True

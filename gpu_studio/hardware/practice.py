@@ -36,8 +36,8 @@ from gpu_studio.common.practice import (
     PracticeError,
     library,
 )
-from gpu_studio.common.safe_files import open_regular, read_regular
-from gpu_studio.contract import lock_if_there_are_locks, make_private_directory
+from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular, read_regular
+from gpu_studio.contract import make_private_directory
 
 KNOWN_TENSORFLOW = ("2.21",)
 """The versions of TensorFlow that the library was tried with."""

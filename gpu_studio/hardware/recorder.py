@@ -8,8 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from gpu_studio.common.figures import MIB
-from gpu_studio.common.safe_files import open_regular
-from gpu_studio.contract import lock_if_there_are_locks
+from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular
 
 LIMIT_MIB = 256
 _START = b'{"sample":"'

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import grouped
-from gpu_studio.common.safe_files import open_regular
+from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular
 from gpu_studio.contract import (
     LineTail,
     Model,
@@ -19,7 +19,6 @@ from gpu_studio.contract import (
     RunDirectory,
     SavedCheckpoint,
     checkpoints,
-    lock_if_there_are_locks,
     resumed_from,
     to_go_on_from,
 )

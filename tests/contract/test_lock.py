@@ -13,6 +13,7 @@ import psutil
 import pytest
 from real_runs import eventually, has_trained, told, train_by_hand
 
+from gpu_studio.common import safe_files
 from gpu_studio.contract import kernel, lock
 
 GONE = 2**22 + 1
@@ -249,12 +250,12 @@ def test_that_where_there_are_no_locks_any_more_the_living_signer_holds_it(path,
 
 def test_that_only_what_may_be_done_without_a_lock_is_done_where_there_are_none(path, monkeypatch):
     with path.open("w") as first, path.open("w") as second:
-        assert lock.lock_if_there_are_locks(first.fileno(), 0.0)
-        assert not lock.lock_if_there_are_locks(second.fileno(), 0.0)
+        assert safe_files.lock_if_there_are_locks(first.fileno(), 0.0)
+        assert not safe_files.lock_if_there_are_locks(second.fileno(), 0.0)
         without_locks(monkeypatch, errno.ENOLCK)
-        assert lock.lock_if_there_are_locks(second.fileno(), 0.0)
+        assert safe_files.lock_if_there_are_locks(second.fileno(), 0.0)
         with pytest.raises(OSError, match="No locks available"):
-            lock.lock_within(second.fileno(), 0.0)
+            safe_files.lock_within(second.fileno(), 0.0)
         without_locks(monkeypatch, errno.EIO)
         with pytest.raises(OSError, match="Input/output error"):
-            lock.lock_if_there_are_locks(second.fileno(), 0.0)
+            safe_files.lock_if_there_are_locks(second.fileno(), 0.0)

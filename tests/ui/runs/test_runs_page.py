@@ -125,7 +125,7 @@ def test_that_a_resumed_run_is_a_new_one_and_shown_and_another_program_s_is_not_
     save(plan, two_runs[1].plan_file)
     window.run_list.page.select(two_runs[1].id)
     with monkeypatch.context() as waiting, ExitStack() as held:
-        waiting.setattr("gpu_studio.contract.lock._RETRY_SECONDS", -1.0)  # no sleep is so short
+        waiting.setattr("gpu_studio.common.safe_files._RETRY_SECONDS", -1.0)  # no sleep is so short
         for checkpoint in checkpoints(two_runs[1]):
             state = held.enter_context((checkpoint.path / "state.json").open("rb"))
             fcntl.flock(state, fcntl.LOCK_EX)
