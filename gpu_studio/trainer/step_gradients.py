@@ -55,9 +55,12 @@ def filters_before(operations: Sequence[Any]) -> dict[Any, list[Any]]:
         if "BackpropFilter" in op.type:
             by_output.setdefault(op.inputs[2].ref(), []).append(op)
 
+    def needs_any(op: Any) -> bool:  # a constant does not, such as the shape of a filter
+        return bool(op.inputs or op.control_inputs)
+
     def begins(op: Any) -> int:
-        needed = (*(x.op for x in op.inputs), *op.control_inputs)
-        return max(places.get(each.name, -1) for each in needed)
+        before = (*(x.op for x in op.inputs), *op.control_inputs)
+        return max(places.get(each.name, -1) if needs_any(each) else -1 for each in before)
 
     return {
         op: first

@@ -135,6 +135,28 @@ def test_that_the_gradient_of_a_filter_is_rehearsed_before_that_of_the_input_on_
     assert order.index(filters[0]) < order.index(first_input)
 
 
+def test_that_a_depthwise_filter_s_gradient_comes_before_that_of_the_input_too():
+    """Its shape is a constant that TensorFlow makes after the gradient of the input."""
+    import tensorflow as tf
+
+    from gpu_studio.trainer.step_gradients import filters_before
+
+    @tf.function(autograph=False)
+    def step(x, weights):
+        with tf.GradientTape() as tape:
+            tape.watch([x, weights])
+            made = tf.nn.depthwise_conv2d(x, weights, [1, 1, 1, 1], "SAME")
+            loss = tf.reduce_sum(made**2)
+        return tape.gradient(loss, [x, weights])
+
+    kinds = tf.TensorSpec((SAMPLES, 8, 8, 2)), tf.TensorSpec((3, 3, 2, 1))
+    [(op, filters)] = filters_before(
+        step.get_concrete_function(*kinds).graph.get_operations()
+    ).items()
+    assert op.type == "DepthwiseConv2dNativeBackpropInput"
+    assert [each.type for each in filters] == ["DepthwiseConv2dNativeBackpropFilter"]
+
+
 def test_that_practice_cards_pool_again_in_memory_that_nobody_else_takes(monkeypatch):
     """As their allocator was seen to: positions of 8 bytes, but no second output.
 
