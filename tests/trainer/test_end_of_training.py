@@ -74,7 +74,8 @@ class MadeLoop:
         self.reached = Reached()
         self.reached.progress = TrainingProgress(epoch=at, step=at * STEPS, passes=at)
         plan = small_plan("training.epochs=1", "training.steps_per_call=2", *settings)
-        session: Any = SimpleNamespace(plan=plan, phase=0, cut=SimpleNamespace(replicas=1))
+        session: Any = SimpleNamespace(plan=plan, phase=0, standing={})
+        session.cut = SimpleNamespace(replicas=1)
         session.identity = dict
         session.capture = lambda: {"model/0": self.weight.value.copy()}
         session.optimizer = SimpleNamespace(

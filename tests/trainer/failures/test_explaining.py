@@ -186,7 +186,7 @@ def test_that_no_graph_is_rewritten_while_a_failure_is_to_be_reported(monkeypatc
         asked.append((loaded, rewrites))
         return ModelFacts()
 
-    monkeypatch.setattr("gpu_studio.trainer.devices.set_precision", lambda *_: None)
+    monkeypatch.setattr("gpu_studio.trainer.devices.set_precision", lambda *_given, **_own: None)
     monkeypatch.setattr(building, "model_of", lambda *_: None)
     monkeypatch.setattr(building, "facts_of", facts_of)
     asked: list[tuple[bool, bool]] = []
