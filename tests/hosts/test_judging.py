@@ -212,4 +212,4 @@ def test_that_of_two_answers_for_one_worker_the_first_counts() -> None:
 
 def test_that_a_sentence_about_machines_has_an_end() -> None:
     unseen = view(0, missing=list(range(100_000)))
-    assert max(len(each.found) for each in judged(unseen, view(1))) <= LONGEST_LINE
+    assert max(len(each.shown) for each in judged(unseen, view(1))) <= LONGEST_LINE

@@ -196,7 +196,7 @@ def test_that_a_plan_that_can_never_fit_is_not_queued_and_told_why(
 ) -> None:
     window = open_window(machine=TWO_CARDS)
     qtbot.waitUntil(window.actions_["queue_plan"].isEnabled)
-    monkeypatch.setattr(window.queue, "_predicted", lambda _plan: ({"GPU:0": 99 << 30}, ()))
+    monkeypatch.setattr(window.queue, "_predicted", lambda _plan: ({"GPU:0": 99 << 30}, (), ()))
     window.queue.add_plan()
     assert (
         "needs 99 GiB on GPU 0, which can give 21.4 GiB: it would wait for ever"
