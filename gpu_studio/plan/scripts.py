@@ -86,8 +86,11 @@ def _read(call: ast.Call, tree: ast.Module) -> FitCall:
     # As in `fit(x, y, batch_size, epochs)`.
     given |= dict(zip(("batch_size", "epochs"), call.args[2:4], strict=False))
     bound, known, unknown = _bound(tree), {}, []
+    more = any(each.arg is None for each in call.keywords)
+    more = more or any(isinstance(each, ast.Starred) for each in call.args)
     for name in (*_WHOLE, _SHUFFLE, WEIGHTS):
         if name not in given:
+            unknown += [name] if more else []
             continue
         value = _value(given[name], bound)
         if value is None:  # as if it were not given

@@ -69,6 +69,14 @@ def test_that_what_the_text_does_not_say_for_sure_is_unknown(text: str) -> None:
     assert (found.known, found.unknown) == ({}, ("epochs",))
 
 
+@pytest.mark.parametrize("call", ["m.fit(x, epochs=5, **more)", "m.fit(*data, epochs=5)"])
+def test_that_what_may_be_among_further_arguments_is_unknown(call: str) -> None:
+    found = read(call)
+    assert found is not None
+    assert found.known == {"epochs": 5}
+    assert {"batch_size", "class_weight", "shuffle"} < {*found.unknown}
+
+
 @pytest.mark.parametrize(
     ("text", "later"),
     [

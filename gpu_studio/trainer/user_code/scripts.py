@@ -209,6 +209,12 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
     if not admitted or not call or admitted.path not in _given:
         return
     given = _given[admitted.path]
+    if given["callbacks"] and not (call.callbacks or plan.training.callbacks):
+        yield ModelNote(
+            "fit is given callbacks",
+            f"{admitted.path.name} gives fit callbacks in line {call.line}, and the plan has none.",
+            f"Add the callback {admitted.path.name}:{FIT} to the plan.",
+        )
     for name in call.unknown:
         value, mine = given[name], getattr(plan.training, name)
         value = _USUAL.get(name) if value is None else value
