@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import PurePath
@@ -22,9 +22,11 @@ FIT = "fit"
 OF_KERAS = frozenset({"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"})
 """One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
 _WHOLE = ("epochs", "batch_size", "steps_per_epoch", "validation_steps", "validation_freq")
-"""Arguments of `fit` that a plan has by the same names: whole numbers."""
+"""Those of them that are whole numbers."""
 _SHUFFLE = "shuffle"
 WEIGHTS = "class_weight"
+OF_PLANS = (*_WHOLE, _SHUFFLE, WEIGHTS)
+"""Arguments of `fit` that a plan has by the same names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class FitCall:
 
     `known` are those whose values can be read from the text, also where a variable is bound once
     or `argparse` has a default; `unknown` are the others, by name. `callbacks` says whether any
-    are given. `later` is the line of a further call that trains a model, 0 if there is none.
+    are given. `later` is the line of a further call that trains a model, or of what makes the same
+    call once more; 0 if there is none.
     """
 
     line: int
@@ -63,12 +66,43 @@ def fit_in(code: bytes) -> FitCall | None:
         return None
     first, *others = calls
     later = [each.lineno for each in others if is_of_keras(each) or _of_same(each, first)]
+    later += _repeated(first, tree) if is_of_keras(first) else []
     return replace(_read(first, tree), later=min(later, default=0))
 
 
 def _of_same(one: ast.Call, other: ast.Call) -> bool:
     """Whether both are calls of the same thing's `fit`."""
     return ast.dump(one.func) == ast.dump(other.func)
+
+
+def _repeated(call: ast.Call, tree: ast.Module) -> list[int]:
+    """The lines that run a call again: its own in a loop, or those that call the function again."""
+    nodes = list(ast.walk(tree))
+    if _in_loop(call, nodes):
+        return [call.lineno]
+    # A method may have the name of others, and a function within one has it only there.
+    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
+    name = next((each.name for each in functions if _is_within(call, each)), None)
+    called = [each for each in nodes if isinstance(each, ast.Call)]
+    calls = [each for each in called if isinstance(each.func, ast.Name) and each.func.id == name]
+    again = [each.lineno for each in calls if _in_loop(each, nodes)]
+    return again + sorted(each.lineno for each in calls)[1:]
+
+
+def _in_loop(call: ast.Call, nodes: Sequence[ast.AST]) -> bool:
+    """Whether a loop of the same function runs a call."""
+    around = [each for each in nodes if isinstance(each, _BLOCKS) and _is_within(call, each)]
+    inner = max(around, key=lambda each: each.lineno, default=None)
+    return isinstance(inner, ast.For | ast.While)
+
+
+_BLOCKS = ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _is_within(
+    call: ast.Call, block: ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
+) -> bool:
+    return block.body[0].lineno <= call.lineno <= (block.end_lineno or 0)
 
 
 def _is_fit(call: ast.Call) -> bool:
@@ -86,11 +120,8 @@ def _read(call: ast.Call, tree: ast.Module) -> FitCall:
     # As in `fit(x, y, batch_size, epochs)`.
     given |= dict(zip(("batch_size", "epochs"), call.args[2:4], strict=False))
     bound, known, unknown = _bound(tree), {}, []
-    more = any(each.arg is None for each in call.keywords)
-    more = more or any(isinstance(each, ast.Starred) for each in call.args)
-    for name in (*_WHOLE, _SHUFFLE, WEIGHTS):
+    for name in OF_PLANS:
         if name not in given:
-            unknown += [name] if more else []
             continue
         value = _value(given[name], bound)
         if value is None:  # as if it were not given

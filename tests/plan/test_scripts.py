@@ -69,14 +69,6 @@ def test_that_what_the_text_does_not_say_for_sure_is_unknown(text: str) -> None:
     assert (found.known, found.unknown) == ({}, ("epochs",))
 
 
-@pytest.mark.parametrize("call", ["m.fit(x, epochs=5, **more)", "m.fit(*data, epochs=5)"])
-def test_that_what_may_be_among_further_arguments_is_unknown(call: str) -> None:
-    found = read(call)
-    assert found is not None
-    assert found.known == {"epochs": 5}
-    assert {"batch_size", "class_weight", "shuffle"} < {*found.unknown}
-
-
 @pytest.mark.parametrize(
     ("text", "later"),
     [
@@ -84,6 +76,14 @@ def test_that_what_may_be_among_further_arguments_is_unknown(call: str) -> None:
         ("m.fit(x)\nm.fit(y)", 2),
         ("s.fit(x)\nm.fit(y, epochs=2)", 0),
         ("m.fit(x, epochs=1)\ns.fit(y)", 0),
+        ("for fold in folds:\n  with scope():\n    m.fit(x, epochs=1)", 3),
+        ("while True: m.fit(x, epochs=1)", 1),
+        ("for column in x: s.fit(column)\nm.fit(y, epochs=2)", 0),
+        ("for fold in folds:\n  def late():\n    m.fit(x, epochs=1)", 0),
+        ("def f(d):\n  m.fit(d, epochs=1)\nf(x)", 0),
+        ("def f(d):\n  m.fit(d, epochs=1)\nf(x)\nf(y)", 4),
+        ("def f(d):\n  m.fit(d, epochs=1)\n  f(d)", 0),
+        ("def f(d):\n  m.fit(d, epochs=1)\ndef main():\n  for d in x: f(d)\nmain()", 4),
     ],
 )
 def test_that_a_further_call_that_trains_is_known(text: str, later: int) -> None:

@@ -237,7 +237,7 @@ def trained(folder: Path) -> dict[str, Trained]:
         made[f"pictures {way}"] = split(plan("pictures"), distribution)
         made[f"stream {way}"] = split(plan("stream"), distribution)
     fewer = plan("churn")
-    words = {"arguments": ["--rows", "60"]}
+    words = {"arguments": ["--rows", "60", "--epochs", "2"]}
     made["told"] = split(
         replace(
             fewer,
@@ -294,6 +294,10 @@ def test_that_a_script_is_given_the_words_of_the_plan(trained: dict[str, Trained
     run = trained["told"]
     assert run.epochs
     assert run.epochs[0] != trained["churn none"].epochs[0]
+    # The plan has what the text says by default, and the words say something else.
+    assert len(run.epochs) == 3
+    assert any("churn.py gives fit epochs=2" in each for each in run.warned), run.warned
+    assert not trained["churn none"].warned
 
 
 @pytest.mark.parametrize("name", [*WRONG, "another model"])

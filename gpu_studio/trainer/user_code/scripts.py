@@ -18,8 +18,8 @@ import keras
 import tensorflow as tf
 
 from gpu_studio.placement.plan_facts import ModelNote
-from gpu_studio.plan import Plan, reference, shown
-from gpu_studio.plan.scripts import FIT, WEIGHTS, fit_in
+from gpu_studio.plan import Plan, Training, reference, shown
+from gpu_studio.plan.scripts import FIT, OF_PLANS, WEIGHTS, fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
 from gpu_studio.trainer.user_code.stream_kinds import is_stream
@@ -29,8 +29,6 @@ _given: dict[Path, dict[str, Any]] = {}
 
 Its callbacks know that model.
 """
-_USUAL = {"batch_size": 32, "steps_per_epoch": 0, "validation_steps": 0, WEIGHTS: {}}
-"""What a plan has where `fit` is given None."""
 _NOT_IN_PLANS = {"initial_epoch": 0}
 
 
@@ -201,7 +199,7 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
     """Yield a note where the script of the plan gives `fit` what the plan has otherwise.
 
     What can be read in the text of the script is in the plan, or a person changed it there. This is
-    about the rest.
+    about the rest, and about what another module or an argument gives in the place of the text.
     """
     named = reference(plan.model.python or "")
     admitted = admit(Path(named.file)) if named and named.function == FIT else None
@@ -215,14 +213,19 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
             f"{admitted.path.name} gives fit callbacks in line {call.line}, and the plan has none.",
             f"Add the callback {admitted.path.name}:{FIT} to the plan.",
         )
-    for name in call.unknown:
-        value, mine = given[name], getattr(plan.training, name)
-        value = _USUAL.get(name) if value is None else value
-        if value != ({int(key): each for key, each in mine.items()} if name == WEIGHTS else mine):
+    for name in OF_PLANS:
+        usual, mine = getattr(Training(), name), getattr(plan.training, name)
+        value = usual if given[name] is None else given[name]
+        # What the text says, it was given: if the plan has something else, a person wants it so.
+        read = None if name in call.unknown else call.known.get(name, usual)
+        same = {int(key): each for key, each in mine.items()} if name == WEIGHTS else mine
+        if value not in (read, same):
+            # Else the call is another than the text shows, such as one of a module beside it.
+            line = f" in line {call.line}" if name in (*call.known, *call.unknown) else ""
             yield ModelNote(
                 f"fit is given {name}",
-                f"{admitted.path.name} gives fit {name}={shown(value)} in line {call.line}, and "
-                f"the plan has {shown(mine)}, which counts.",
+                f"{admitted.path.name} gives fit {name}={shown(value)}{line}, and the plan has "
+                f"{shown(mine)}, which counts.",
                 f"Set training.{name} to that.",
             )
     if call.later:
