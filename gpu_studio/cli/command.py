@@ -278,11 +278,16 @@ def console(width: int | None = None) -> Console:
     return EscapingConsole(escaped, width=width, highlight=False, markup=False, emoji=False)
 
 
-def refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
-    """Raises RefusedError for the first path at which something already is, unless `force`."""
+def refuse_to_replace(paths: Iterable[Path], *, force: bool, code: bool = False) -> None:
+    """Raises RefusedError for the first path at which something already is, unless `force`.
+
+    Only `code` is written to a Python file, which may be the script that a plan stands for.
+    """
     from gpu_studio.common.safe_files import is_stream
 
     for path in paths:
+        if path.suffix == ".py" and not code:
+            raise RefusedError(f"{path} has the name of a Python file: choose another.")
         if path.exists() and not is_stream(path) and not force:
             raise RefusedError(
                 f"{path} is already there: choose another name, or add --force to replace it."

@@ -234,7 +234,7 @@ def _write_all(contents: dict[Path, bytes], chosen: argparse.Namespace) -> None:
     from gpu_studio.common.safe_files import write_output
 
     new = {path: content for path, content in contents.items() if not _holds_already(path, content)}
-    refuse_to_replace(new, force=chosen.force)
+    refuse_to_replace(new, force=chosen.force, code=True)
     for path, content in new.items():
         write_output(path, [content])
 

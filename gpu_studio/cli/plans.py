@@ -109,7 +109,6 @@ def starter(chosen: argparse.Namespace) -> int:
 
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import this_machine
-    from gpu_studio.common.safe_files import write_output
 
     plan = plans.starter(this_machine(users=True))
     if chosen.script:
@@ -117,7 +116,7 @@ def starter(chosen: argparse.Namespace) -> int:
     text = plans.dumps(plan)
     if chosen.output:
         refuse_to_replace([chosen.output], force=chosen.force)
-        write_output(chosen.output, [text.encode()])
+        plans.save(plan, chosen.output, text)
     if chosen.json:
         say_json(tomllib.loads(text))
     elif chosen.output:

@@ -5,6 +5,7 @@ A crash while writing leaves the old file or the new one, never a part.
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -74,8 +75,11 @@ def loads(text: str, source: str = "plan") -> Plan:
 def save(plan: Plan, path: Path, text: str | None = None) -> None:
     """Write the plan to a file, as `text` if a person wrote it as such.
 
-    The file is replaced whole or not at all. Raises OSError.
+    The file is replaced whole or not at all. Raises OSError, also for a name that ends in .py: the
+    plan of a script may be kept beside it, and never in its place.
     """
+    if path.suffix == SUFFIX:
+        raise OSError(errno.EINVAL, f"a plan is no Python file, call it {path.stem}.plan.toml")
     write_output(path, [(dumps(plan) if text is None else text).encode()])
 
 

@@ -176,6 +176,21 @@ def test_that_a_starter_plan_of_a_script_trains_it_on_this_machine(gpu_studio, m
     assert (answer.code, "no Python script" in answer.err) == (2, True)
 
 
+@pytest.mark.parametrize("name", ["train.py", "new.py"])
+def test_that_no_plan_is_written_in_the_place_of_a_script(gpu_studio, machine, tmp_path, name):
+    script = tmp_path / "train.py"
+    script.write_text("import keras\nkeras.Model().fit([1.0], epochs=4)\n")
+    before = script.read_text()
+    for command in (["starter", script, "--output"], ["place", script, "--estimate", "--to"]):
+        answer = gpu_studio(*command, tmp_path / name, "--force")
+        assert answer.code == 2
+        assert f"{name} has the name of a Python file" in answer.err
+    assert script.read_text() == before
+    assert not (tmp_path / "new.py").exists()
+    with pytest.raises(OSError, match=r"call it train\.plan\.toml"):
+        plans.save(plans.Plan(), script)
+
+
 def test_that_the_starter_plan_can_be_written_but_replaces_nothing_unasked(
     gpu_studio, machine, tmp_path
 ):
