@@ -97,7 +97,8 @@ def _know_values(parser: argparse.ArgumentParser) -> None:
     files: Mapping[str, Any] = {
         "PLAN": FilesCompleter(["plan.toml", "py"]),
         "STUDY": FilesCompleter(["study.toml"]),
-        "COMMAND": FilesCompleter(["plan.toml", "py"]),  # a plan opens the window
+        "COMMAND": FilesCompleter(["plan.toml", "py"]),  # it opens the window
+        "SCRIPT": FilesCompleter(["py"]),
         "FILE": FilesCompleter(),
         "WHAT": _kinds_or_files,
         "PATH": FilesCompleter(),

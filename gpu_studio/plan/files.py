@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import tomli_w
 from gpu_studio.common.safe_files import opened, write_output
 from gpu_studio.common.toml_text import NestedTooDeeplyError, toml_tables
 from gpu_studio.plan.references import SUFFIX
-from gpu_studio.plan.scripts import fit_in, plan_of
+from gpu_studio.plan.scripts import fit_in, mistake_in, plan_of
 from gpu_studio.plan.tables import LISTS, SECTIONS, from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, printable
 
@@ -100,12 +101,17 @@ def _text_of(path: Path, source: str) -> str:
     else:
         if path.suffix != SUFFIX:
             return _decoded(content, source)
-        problem = _python(path, source)
+        problem = _python(path, source, content)
     raise PlanError([problem], source)
 
 
-def _python(path: Path, source: str) -> Problem:
+def _python(path: Path, source: str, content: bytes) -> Problem:
     """What a person is told who gives the model's program, where the plan is asked for."""
+    if mistake := mistake_in(content):
+        version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+        return Problem(
+            source, f"no code that {version} can read", f"{mistake}; what trains it is {version}"
+        )
     return Problem(
         source,
         "Python code, and no plan",

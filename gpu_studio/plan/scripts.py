@@ -53,9 +53,7 @@ def fit_in(code: bytes) -> FitCall | None:
     A file that defines a function of that name is no such script, as the function is meant.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the file's own style
-            tree = ast.parse(code)
+        tree = _parsed(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if any(isinstance(node, ast.FunctionDef) and node.name == FIT for node in tree.body):
@@ -68,6 +66,23 @@ def fit_in(code: bytes) -> FitCall | None:
     later = [each.lineno for each in others if is_of_keras(each) or _of_same(each, first)]
     later += _repeated(first, tree) if is_of_keras(first) else []
     return replace(_read(first, tree), later=min(later, default=0))
+
+
+def _parsed(code: bytes) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the file's own style
+        return ast.parse(code)
+
+
+def mistake_in(code: bytes) -> str:
+    """Why this Python cannot read a file that holds `code`, with the line; empty if it can."""
+    try:
+        _parsed(code)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error) or type(error).__name__
+    return ""
 
 
 def _of_same(one: ast.Call, other: ast.Call) -> bool:

@@ -63,11 +63,13 @@ def test_that_bash_completes_commands_options_choices_runs_plans_keys_and_lesson
 ):
     first, second = ended().directory.id, ended().directory.id
     monkeypatch.chdir(tmp_path)
-    for name in ("my own.plan.toml", "notes.toml"):
+    for name in ("my own.plan.toml", "notes.toml", "train.py"):
         (tmp_path / name).touch()
     expected = {
         "gpu-studio runs re": "report|rename|resume|restore",
         "gpu-studio train my": "my\\ own.plan.toml ",
+        "gpu-studio check tr": "train.py ",
+        "gpu-studio starter tr": "train.py ",
         "gpu-studio runs show ": f"latest|{second}|{first}",
         "gpu-studio train --set training.batch_": "training.batch_size=|training.batch_scope=",
         "gpu-studio train --set cluster.start=": "local|slurm|kubernetes",

@@ -153,3 +153,10 @@ def test_that_a_plan_takes_a_script_and_keeps_its_devices() -> None:
     assert after == Plan(
         "train", before.devices, after.model, after.data, after.training, before.distribution
     )
+
+
+def test_that_a_script_which_this_python_cannot_read_is_told_with_the_line(tmp_path: Path) -> None:
+    script = tmp_path / "newer.py"
+    script.write_text("import keras\nmodel = = keras.Model()\nmodel.fit(x, epochs=2)\n")
+    with pytest.raises(PlanError, match=r"no code that Python 3\.\d+ can read: line 2: "):
+        plans.load(script)
