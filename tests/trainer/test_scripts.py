@@ -285,7 +285,7 @@ def test_that_a_script_of_streams_trains_the_epochs_that_its_text_gives(
     assert len(run.epochs) == 1
     told = [each for each in run.warned if "gives fit" in each]
     assert told == [
-        "stream.py gives fit callbacks in line 20, and the plan has none.",
+        "stream.py gives fit callbacks, and the plan has none.",
         "stream.py gives fit epochs=2 in line 20, and the plan has 1, which counts.",
     ]
 

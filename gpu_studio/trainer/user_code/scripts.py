@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from gpu_studio.placement.plan_facts import ModelNote
 from gpu_studio.plan import Plan, Training, reference, shown
-from gpu_studio.plan.scripts import FIT, OF_PLANS, WEIGHTS, fit_in
+from gpu_studio.plan.scripts import FIT, OF_PLANS, WEIGHTS, FitCall, fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
 from gpu_studio.trainer.user_code.stream_kinds import is_stream
@@ -210,24 +210,10 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
     if given["callbacks"] and not (call.callbacks or plan.training.callbacks):
         yield ModelNote(
             "fit is given callbacks",
-            f"{admitted.path.name} gives fit callbacks in line {call.line}, and the plan has none.",
+            f"{admitted.path.name} gives fit callbacks, and the plan has none.",
             f"Add the callback {admitted.path.name}:{FIT} to the plan.",
         )
-    for name in OF_PLANS:
-        usual, mine = getattr(Training(), name), getattr(plan.training, name)
-        value = usual if given[name] is None else given[name]
-        # What the text says, it was given: if the plan has something else, a person wants it so.
-        read = None if name in call.unknown else call.known.get(name, usual)
-        same = {int(key): each for key, each in mine.items()} if name == WEIGHTS else mine
-        if value not in (read, same):
-            # Else the call is another than the text shows, such as one of a module beside it.
-            line = f" in line {call.line}" if name in (*call.known, *call.unknown) else ""
-            yield ModelNote(
-                f"fit is given {name}",
-                f"{admitted.path.name} gives fit {name}={shown(value)}{line}, and the plan has "
-                f"{shown(mine)}, which counts.",
-                f"Set training.{name} to that.",
-            )
+    yield from _given_otherwise(plan.training, given, call, admitted.path)
     if call.later:
         yield ModelNote(
             "fit is called again",
@@ -242,6 +228,27 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
                 f"{admitted.path.name} gives fit {name}={shown(given[name])} in line {call.line}, "
                 "which no plan has.",
                 f"It is trained as without {name}.",
+            )
+
+
+def _given_otherwise(
+    training: Training, given: Mapping[str, Any], call: FitCall, file: Path
+) -> Iterator[ModelNote]:
+    """Yield a note for each argument that the text does not say, and the plan has otherwise."""
+    for name in OF_PLANS:
+        usual, mine = getattr(Training(), name), getattr(training, name)
+        value = usual if given[name] is None else given[name]
+        # What the text says, it was given: if the plan has something else, a person wants it so.
+        read = None if name in call.unknown else call.known.get(name, usual)
+        same = {int(key): each for key, each in mine.items()} if name == WEIGHTS else mine
+        if value not in (read, same):
+            # Else the call is another than the text shows, such as one of a module beside it.
+            line = f" in line {call.line}" if name in (*call.known, *call.unknown) else ""
+            yield ModelNote(
+                f"fit is given {name}",
+                f"{file.name} gives fit {name}={shown(value)}{line}, and the plan has "
+                f"{shown(mine)}, which counts.",
+                f"Set training.{name} to that.",
             )
 
 
