@@ -285,9 +285,6 @@ class PlanFiles(QObject):
 
     def save_to(self, path: Path) -> bool:
         """Write the plan to a file; if that fails, say why. Returns whether it was written."""
-        if path.suffix == CODE:
-            self.failed.emit(f"{path.name} is Python code: give the plan another name.")
-            return False
         try:
             with self.drafts.leaving():
                 self._document.save(path.absolute())
