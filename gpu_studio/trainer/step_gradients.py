@@ -23,8 +23,8 @@ def filters_first(gradients: Sequence[Any]) -> None:
     XLA has an order of its own.
     """
     graph = tf.compat.v1.get_default_graph()
-    if control_flow_util.GraphOrParentsInXlaContext(graph):
-        return
+    if tf.executing_eagerly() or control_flow_util.GraphOrParentsInXlaContext(graph):
+        return  # operation by operation, their order is that of the program
     ends = [x.op for x in tf.nest.flatten(gradients, expand_composites=True) if x is not None]
     for op, filters in filters_before(needed(graph, ends)).items():
         if _is_on_card(op):
