@@ -7,20 +7,13 @@ merely remembers, such as its place on the screen, is not here.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from platformdirs import user_config_path
 
 from gpu_studio.common.paths import expanded
-from gpu_studio.common.safe_files import (
-    lock_if_there_are_locks,
-    open_regular,
-    read_regular,
-    replace_whole,
-)
+from gpu_studio.common.safe_files import in_turn, read_regular, replace_whole
 from gpu_studio.common.toml_text import toml_tables
 
 ENVIRONMENT: Final = "GPU_STUDIO_SETTINGS"
@@ -93,7 +86,7 @@ class Choices:
 
         section, _, name = key.partition(".")
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _in_turn(self.path.with_suffix(".lock")):
+        with in_turn(self.path.with_suffix(".lock"), _PATIENCE_S):  # of other windows
             text = self._read() or f"# {_ABOUT}\n"
             # tomlkit has no limits of its own.
             if _flat(toml_tables(text)).get(key) == value:
@@ -115,17 +108,6 @@ class Choices:
             return read_regular(self.path, _MOST, follow=True).decode()
         except FileNotFoundError:
             return ""
-
-
-@contextmanager
-def _in_turn(file: Path) -> Iterator[None]:
-    """Have other windows that choose at this moment wait; nobody waits long, nor without locks."""
-    descriptor = open_regular(file, os.O_RDWR | os.O_CREAT)
-    try:
-        lock_if_there_are_locks(descriptor, _PATIENCE_S)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _flat(document: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,8 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -244,6 +245,20 @@ def _is_number(text: str) -> bool:
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 """What file systems without locks say."""
 _RETRY_SECONDS = 0.01
+
+
+@contextmanager
+def in_turn(path: Path, seconds: float) -> Iterator[None]:
+    """Hold a lock on the file at `path` while entered, or after `seconds` of waiting go without.
+
+    Raises OSError where the file cannot be opened.
+    """
+    descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
+    try:
+        lock_if_there_are_locks(descriptor, seconds)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def lock_if_there_are_locks(descriptor: int, seconds: float) -> bool:

@@ -36,7 +36,7 @@ from gpu_studio.common.practice import (
     PracticeError,
     library,
 )
-from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular, read_regular
+from gpu_studio.common.safe_files import in_turn, open_regular, read_regular
 from gpu_studio.contract import make_private_directory
 
 KNOWN_TENSORFLOW = ("2.21",)
@@ -112,7 +112,7 @@ def build(cache: Path | None = None, stop: Stop = lambda: False) -> Path:
         return found
     folder = _folder(cache)
     make_private_directory(folder.parent)
-    with _turn(folder.with_suffix(".lock")):
+    with in_turn(folder.with_suffix(".lock"), _PATIENCE_S):  # no longer than a build takes
         if (folder / CARDS_FILE).is_file():
             return folder
         compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
@@ -228,17 +228,6 @@ def _waited_for(compiler: subprocess.Popen[bytes], stop: Stop) -> int:
         if compiler.returncode is None:
             os.killpg(compiler.pid, signal.SIGKILL)
             compiler.wait()
-
-
-@contextmanager
-def _turn(path: Path) -> Iterator[None]:
-    """Wait until no other process builds, but no longer than a build can take."""
-    descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
-    try:
-        lock_if_there_are_locks(descriptor, _PATIENCE_S)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _state_folder(cards: PracticeCards) -> Path:
