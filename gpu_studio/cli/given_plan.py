@@ -170,7 +170,8 @@ def every_problem(
     # Answers of another version are none.
     with suppress(ValueError):
         if (kept := kept_about(plan)) is not None:
-            return (*found, *known_problems(written, decoded(kept), found, machine))
+            facts = decoded(kept)
+            return (*found, *known_problems(facts.completed(written), facts, found, machine))
     return found
 
 
@@ -192,7 +193,8 @@ def predicted(plan: AbsolutePlan, machine: plans.Machine) -> prediction.Predicti
     # Answers of another version are none.
     with suppress(ValueError):
         if (answer := kept_about(plan)) is not None:
-            return prediction.of_memories(predict(plan, machine, decoded(answer)))
+            facts = decoded(answer)
+            return prediction.of_memories(predict(facts.completed(plan), machine, facts))
     return prediction.Prediction()
 
 

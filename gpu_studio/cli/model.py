@@ -88,6 +88,7 @@ def model(chosen: argparse.Namespace) -> int:
 
     _, plan, machine = sound_plan(chosen, users=True)
     graph, facts = _known(plan)
+    plan = facts.completed(plan)
     if astray := tuple(misplaced(plan, facts)):
         raise plans.PlanError(astray, str(chosen.plan))
     if chosen.measured:

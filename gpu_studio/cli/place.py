@@ -141,7 +141,7 @@ def place(chosen: argparse.Namespace) -> int:
     refuse_to_replace([] if chosen.to is None else [chosen.to], force=chosen.force)
     written, plan, machine = sound_plan(chosen)
     devices = chosen_devices(plan, machine)
-    model = _model(plan)
+    plan, model = _known(plan)
     measured = _measured(plan, machine, devices, model, chosen)
     model = corrected_model(model, measured.held)
     found = _suggestion(plan, machine, devices, model, measured, chosen)
@@ -158,14 +158,15 @@ def place(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def _model(plan: AbsolutePlan) -> ModelFacts:
+def _known(plan: AbsolutePlan) -> tuple[AbsolutePlan, ModelFacts]:
+    """The plan with what it leaves to its script, and its model."""
     from gpu_studio.cli.given_plan import asked_facts
 
     facts = asked_facts(plan)
     wrong = facts.data_error or facts.model_error or facts.training_error
     if facts.model is None or wrong:
         raise RefusedError(" ".join((wrong, *facts.advice)))
-    return facts.model
+    return facts.completed(plan), facts.model
 
 
 def _measured(

@@ -372,6 +372,7 @@ def python_script(
     when it was last looked at. Raises ExportError, in words, for a plan that cannot be exported: an
     UnseenError where these two would help.
     """
+    plan = plan.completed(seen.fit) if seen else plan
     if is_fitted(plan, seen, built):
         refusals.check_fitted(plan, machine)
         fitted = FittedPlan(plan, machine, base, seen, built)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,10 +16,11 @@ from gpu_studio.common.figures import grouped
 from gpu_studio.common.shown_values import Value
 from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.plan import Target
+from gpu_studio.plan import Plan, Target
 from gpu_studio.plan.homes import devices_of_layers
 from gpu_studio.plan.keras_objects import Kind
 
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
 SCALED_AGAIN = "scaled again"
 """The name of the note on a model that scales samples that are small already."""
 
@@ -163,6 +164,10 @@ class PlanFacts:
     advice: tuple[str, ...] = ()
     details: str = ""
     of_the_moment: bool = False
+
+    def completed(self, plan: AnyPlan) -> AnyPlan:
+        """The plan with what it leaves to its script, as far as that is known."""
+        return plan.completed(self.data.fit) if self.data else plan
 
     @property
     def graph(self) -> ModelGraph | None:
@@ -353,6 +358,7 @@ class DataFacts:
     `targets` and `weights` are all arrays of a sample; where they are `nested`, the fields `x_…`
     and `y_…` say nothing. `streamed` is what is known of data that come batch by batch, `batches of
     32, their number unknown`, 0 samples where unknown; they `varies` if their shapes are not fixed.
+    `fit` is what the `fit` of the script that gives them gets of what a plan has by the same names.
     """
 
     name: str
@@ -384,6 +390,7 @@ class DataFacts:
     inputs: tuple[ArrayFacts, ...] = ()
     targets: tuple[ArrayFacts, ...] = ()
     weights: tuple[ArrayFacts, ...] = ()
+    fit: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def nested(self) -> bool:

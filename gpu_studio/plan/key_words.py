@@ -232,6 +232,11 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "Model.fit(validation_freq=…)",
         "When validating takes long. Early stopping counts the epochs that are validated.",
     ),
+    "training.as_in_script": (
+        "which of the keys that `fit` has, too, are as the script gives them to it",
+        "Model.fit(…)",
+        "Where its text does not say them. A key that is written counts for more.",
+    ),
     "training.early_stopping.monitor": (
         "the metric that has to improve",
         "keras.callbacks.EarlyStopping(monitor=…)",

@@ -33,10 +33,10 @@ OF_PLANS = (*_WHOLE, _SHUFFLE, WEIGHTS)
 class FitCall:
     """A call of `fit` in a script: its line, and the arguments that a plan has as well.
 
-    `known` are those whose values can be read from the text, also where a variable is bound once
-    or `argparse` has a default; `unknown` are the others, by name. `callbacks` says whether any
-    are given. `later` is the line of a further call that trains a model, or of what makes the same
-    call once more; 0 if there is none.
+    `known` are those whose values can be read from the text, as a plan has them, also where a
+    variable is bound once or `argparse` has a default; `unknown` are the others, by name.
+    `callbacks` says whether there may be any. `later` is the line of a further call that trains a
+    model, or of what makes the same call once more; 0 if there is none.
     """
 
     line: int
@@ -50,15 +50,18 @@ class FitCall:
 def fit_in(code: bytes) -> FitCall | None:
     """The first call of `fit` in a Python file that holds `code`; None if it has none.
 
-    A file that defines a function of that name is no such script, as the function is meant.
+    A file that defines a function of that name, and does not call it, is no such script: the
+    function is meant.
     """
     try:
         tree = _parsed(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    if any(isinstance(node, ast.FunctionDef) and node.name == FIT for node in tree.body):
+    called = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    is_defined = any(isinstance(node, ast.FunctionDef) and node.name == FIT for node in tree.body)
+    if is_defined and not any(getattr(each.func, "id", "") == FIT for each in called):
         return None
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_fit(node)]
+    calls = [each for each in called if _is_fit(each)]
     calls.sort(key=lambda call: (not is_of_keras(call), call.lineno))
     if not calls:
         return None
@@ -134,29 +137,33 @@ def _read(call: ast.Call, tree: ast.Module) -> FitCall:
     given = {each.arg: each.value for each in call.keywords if each.arg}
     # As in `fit(x, y, batch_size, epochs)`.
     given |= dict(zip(("batch_size", "epochs"), call.args[2:4], strict=False))
+    unpacked = any(each.arg is None for each in call.keywords)  # as in `fit(x, **settings)`
     bound, known, unknown = _bound(tree), {}, []
     for name in OF_PLANS:
-        if name not in given:
-            continue
-        value = _value(given[name], bound)
+        value = _value(given[name], bound) if name in given else _UNKNOWN if unpacked else None
         if value is None:  # as if it were not given
             continue
-        if _suits(name, value):
-            known[name] = value
-        else:
+        of_plan = as_in_plan(name, value)
+        if of_plan is None:
             unknown.append(name)
+        else:
+            known[name] = of_plan
     callbacks = given.get("callbacks")
-    empty = callbacks is None or _value(callbacks, bound) in (None, [], ())
-    return FitCall(call.lineno, known, tuple(unknown), not empty)
+    some = unpacked if callbacks is None else _value(callbacks, bound) not in (None, [], ())
+    return FitCall(call.lineno, known, tuple(unknown), some)
 
 
-def _suits(name: str, value: Any) -> bool:
-    if name == WEIGHTS:
-        pairs = value.items() if isinstance(value, dict) else [("", "")]
-        return all(isinstance(key, int) and isinstance(each, int | float) for key, each in pairs)
+def as_in_plan(name: str, value: Any) -> Any:
+    """How a plan has `value` of an argument of `fit`; None if no plan can have it."""
+    try:
+        if name == WEIGHTS:
+            return {str(operator.index(key)): float(each) for key, each in value.items()}
+        whole = operator.index(value)
+    except (AttributeError, TypeError, ValueError):
+        return None
     if name == _SHUFFLE:
-        return isinstance(value, bool)
-    return isinstance(value, int) and value > 0
+        return bool(whole) if isinstance(value, bool) else None
+    return whole if 0 < whole < _LARGE else None
 
 
 _UNKNOWN = object()
@@ -194,6 +201,12 @@ def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
             yield node.arg, None
         elif isinstance(node, ast.Call) and (option := _option(node)):
             yield option
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _CHANGING:
+            yield _name(node.func.value), None  # type: ignore[attr-defined]
+
+
+_CHANGING = frozenset({"append", "clear", "extend", "insert", "pop", "setdefault", "update"})
+"""Methods of lists and tables after which these are no longer what they were bound to."""
 
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
@@ -267,18 +280,16 @@ _COUNTING: dict[type[ast.operator], Callable[[int, int], int]] = {
 def plan_of(file: str, call: FitCall) -> Plan:
     """A plan that trains what the call of `fit` in the script `file` trains.
 
-    What the text does not say has the default of `fit`; the trainer tells what the call was really
-    given.
+    What the text does not say is left to the script.
     """
     script = f"{file}:{FIT}"
-    weights = call.known.get(WEIGHTS, {})
     return Plan(
         name=PurePath(file).stem,
         model=ModelSettings(python=script),
         data=Data(python=script, validation_fraction=0.0, test_fraction=0.0),
         training=Training(
-            **{name: value for name, value in call.known.items() if name != WEIGHTS},
-            class_weight={str(key): float(value) for key, value in weights.items()},
+            **call.known,
+            as_in_script=call.unknown,
             callbacks=(Callback(script),) if call.callbacks else (),
         ),
     )

@@ -22,6 +22,7 @@ from gpu_studio.plan.values import (
     Plan,
     PlanError,
     Problem,
+    Training,
     choose_one,
     listed,
     nearest,
@@ -85,7 +86,9 @@ def _plain(value: Any) -> Any:
         }
     if is_dataclass(value):
         pairs = ((each.name, getattr(value, each.name)) for each in fields(value))
-        return {name: _plain(each) for name, each in pairs if not _is_left_out(name, each)}
+        kept = {name: _plain(each) for name, each in pairs if not _is_left_out(name, each)}
+        to_script = getattr(value, "as_in_script", ())
+        return {name: each for name, each in kept.items() if name not in to_script}
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -110,6 +113,7 @@ _LEFT_OUT = (
     "flags",
     "steps_per_epoch",
     "validation_steps",
+    "as_in_script",
     *LISTS,
 )
 """What a plan file does not have while it is empty, 0 or false."""
@@ -166,6 +170,9 @@ class Reader:
             if key in value
         }
         readable = {key: each for key, each in read.items() if each is not UNREADABLE}
+        if cls is Training and "as_in_script" in readable:  # what the plan says itself counts
+            left = readable["as_in_script"]
+            readable["as_in_script"] = tuple(each for each in left if each not in value)
         missing = _required(cls) - read.keys()
         self.problems += [
             Problem(path_to(path, key), "missing", _how_to_write(key)) for key in sorted(missing)

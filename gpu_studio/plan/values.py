@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from gpu_studio.common.cut_texts import LONGEST_LINE, MOST_MISTAKES, cut
 from gpu_studio.plan.cluster_values import Cluster
@@ -187,6 +187,8 @@ class Training:
     batches; 0 means all of the data. `phases` are those after the first, which is as all else says.
     `tf32` lets cards since 8.0 round factors of float32 products to 10 bits; `jit_compile` is
     XLA's, "auto" as in Keras. Every so many epochs as `validation_freq` are validated.
+    `as_in_script` are the names of those that are as the script of the data gives them to `fit`:
+    they have their defaults here until that is known, and one that has another value is none.
     """
 
     epochs: int = 1
@@ -213,6 +215,17 @@ class Training:
     checkpoint: CheckpointSettings = CheckpointSettings()
     callbacks: tuple[Callback, ...] = ()
     phases: tuple[Phase, ...] = ()
+    as_in_script: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.as_in_script:  # whoever sets another value means it
+            usual, none = Training(), object()
+            pairs = {
+                name: (getattr(self, name, none), getattr(usual, name, none))
+                for name in self.as_in_script
+            }
+            left = tuple(name for name, (mine, other) in pairs.items() if mine == other)
+            object.__setattr__(self, "as_in_script", left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +265,18 @@ class Plan:
     distribution: Distribution = Distribution()
     cluster: Cluster | None = None
     version: int = VERSION
+
+    def completed(self, given: Mapping[str, Any]) -> Self:
+        """The plan with what its script's `fit` is `given` of what the plan leaves to the script.
+
+        What is not given is left to the script still.
+        """
+        names = self.training.as_in_script
+        known = {name: given[name] for name in names if name in given}
+        if not known:
+            return self
+        left = tuple(name for name in names if name not in given)
+        return replace(self, training=replace(self.training, **known, as_in_script=left))
 
 
 LONGEST_SHOWN = 60

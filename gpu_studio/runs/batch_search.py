@@ -72,6 +72,7 @@ def largest_batches(
     if strategy_of(plan).clusters:
         raise BatchSearchError("A batch is searched on this machine only, and the plan has others.")
     facts = _facts(plan, asking)
+    plan = facts.completed(plan)
     return tuple(
         _Searched(variant, like, folder, machine, facts, asking).found()
         for variant, like in _variants(plan, machine)

@@ -22,9 +22,10 @@ def predicted_pace(plan: AbsolutePlan, machine: Machine) -> TrainingPace | None:
     """
     try:
         answer = kept_about(plan)
-        model = decoded(answer).model if answer is not None else None
-        if model is None:
+        facts = decoded(answer) if answer is not None else None
+        if facts is None or (model := facts.model) is None:
             return None
+        plan = facts.completed(plan)
         return _timed(plan, machine, model) or _estimated(plan, machine, model)
     except ValueError:  # an answer of another version
         return None

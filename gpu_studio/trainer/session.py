@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.contract import events
-from gpu_studio.plan import Plan, cluster_of, listed
+from gpu_studio.plan import Plan, cluster_of, listed, shown
 from gpu_studio.plan.catalogue import needs_length
 from gpu_studio.plan.data import files_in, groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
@@ -178,14 +178,14 @@ def _built(
     tell(devices_event(logical, spread))
     own = plan.model.python is not None
     devices.set_precision(plan.training.mixed_precision, spread.replicas, own=own)
-    dataset = _loaded(plan, base, tell)
+    plan, dataset = _loaded(plan, base, tell)
     cut = cut_of(plan, dataset, spread, team.own(spread.replicas))
     passes = passes_of(plan, dataset, cut, spread)
     with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, plan.training.seed)
     policy = keras.config.dtype_policy().name
     refuse_unkept_states(plan, model, dataset, cut, served=spread.served is not None)
-    for note in notes_on(plan, model, dataset, dataset.train.range()):
+    for note in notes_on(plan, model, dataset, dataset.train.range(), whole=True):
         tell(events.Warned(message=note.text, suggestion=note.why))
     steps, stream = passes.steps_per_epoch or 0, dataset.train.stream
     by = compiles(plan, model, runs_on(spread.replicas, stream), tell, before)
@@ -309,11 +309,18 @@ def memory_meter(session: Session) -> devices.MemoryMeter:
     return devices.MemoryMeter(session.logical, devices.bytes_by_device(session.program.storage))
 
 
-def _loaded(plan: Plan, base: Path, tell: Any) -> Dataset:
-    """Load the plan's data, and report what is worth a warning about them."""
+def _loaded(plan: Plan, base: Path, tell: Any) -> tuple[Plan, Dataset]:
+    """Load the plan's data, and report what is worth a warning about them.
+
+    Also return the plan with what it leaves to the script that gives them.
+    """
     if plan.data.folder:  # with many images it takes minutes
         tell(events.Log(message=f"Reading the {files_in(plan.data).word} in {plan.data.folder}."))
     dataset = load_data(plan.data, plan.training.seed, base)
+    if taken := [name for name in plan.training.as_in_script if name in dataset.fit]:
+        values = ", ".join(f"{name}={shown(dataset.fit[name])}" for name in taken)
+        tell(events.Log(message=f"As in {dataset.name}: {values}."))
+        plan = plan.completed(dataset.fit)
     _refuse_unmeasured(plan, dataset)
     for sentence in dataset.notes:
         tell(events.Warned(message=sentence))
@@ -322,7 +329,7 @@ def _loaded(plan: Plan, base: Path, tell: Any) -> Dataset:
     if dataset.train.stream is not None:
         for sentence in dataset.train.stream.told(plan.training.batch_size):
             tell(events.Log(message=sentence))
-    return dataset
+    return plan, dataset
 
 
 def _placed(

@@ -22,7 +22,7 @@ from gpu_studio.contract import (
     resumed_from,
 )
 from gpu_studio.contract.events import Event
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Plan, save
 from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_code
 from gpu_studio.trainer.callbacks import Hooks, make_callbacks
 from gpu_studio.trainer.checkpoints import Checkpoints, Elsewhere
@@ -56,6 +56,9 @@ def train_plan(
     stored, tell = stored_checkpoint(run, team), context.hearing(writer.write)
     before = None if stored is None else stored[0]
     context.session = made = session.build(plan, context.base, tell, team, before)
+    context.plan = made.plan
+    if made.plan != plan and team.writes:  # it was completed: whoever resumes it needs no script
+        save(made.plan, run.plan_file)
     context.meter = session.memory_meter(made)
     reported = user_code.codes_imported_by_name(plan, context.base)
     for code in reported:

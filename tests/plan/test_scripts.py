@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
 from gpu_studio import plan as plans
-from gpu_studio.plan import Callback, Plan, PlanError
-from gpu_studio.plan.edits.sources import with_script
-from gpu_studio.plan.scripts import FitCall, fit_in
+from gpu_studio.plan import Callback, Data, Plan, PlanError
+from gpu_studio.plan.edits.change import with_value
+from gpu_studio.plan.edits.sources import set_source, with_script
+from gpu_studio.plan.edits.training import leave_to_script
+from gpu_studio.plan.scripts import OF_PLANS, FitCall, as_in_plan, fit_in, plan_of
 
 
 def read(text: str) -> FitCall | None:
@@ -30,11 +34,12 @@ def read(text: str) -> FitCall | None:
             "p.add_argument('-n', '--n-epochs', type=int, default=5)\nm.fit(x, epochs=a.n_epochs)",
             {"epochs": 5},
         ),
-        ("m.fit(x, class_weight={0: 1, 1: 2.5})", {"class_weight": {0: 1, 1: 2.5}}),
+        ("m.fit(x, class_weight={0: 1, 1: 2.5})", {"class_weight": {"0": 1.0, "1": 2.5}}),
         ("m.fit(x, epochs=None, steps_per_epoch=7)", {"steps_per_epoch": 7}),
         ("m.fit(x, shuffle=False, validation_freq=2)", {"shuffle": False, "validation_freq": 2}),
         ("def main():\n  if True:\n    m.fit(x, epochs=5)\nmain()", {"epochs": 5}),
         ("scaler.fit(x)\nmodel.fit(x, epochs=5)", {"epochs": 5}),
+        ("def fit(m):\n  m.fit(x, epochs=5)\nfit(model)", {"epochs": 5}),
     ],
 )
 def test_that_what_the_text_says_is_known(text: str, known: dict[str, object]) -> None:
@@ -61,6 +66,7 @@ def test_that_what_the_text_says_is_known(text: str, known: dict[str, object]) -
         "m.fit(x, epochs=-1)",
         "m.fit(x, epochs=2.5)",
         "m.fit(x, epochs={}['e'])",
+        "c = {'e': 1}\nc.update(e=2)\nm.fit(x, epochs=c['e'])",
     ],
 )
 def test_that_what_the_text_does_not_say_for_sure_is_unknown(text: str) -> None:
@@ -97,7 +103,7 @@ def test_that_a_further_call_that_trains_is_known(text: str, later: int) -> None
     [
         "",
         "print('fit')",
-        "def fit(model): ...\nmodel.fit(x, epochs=1)",
+        "def fit(model): model.fit(x, epochs=1)",
         "model.fit(",
         "(" * 5000,
         "\0",
@@ -110,13 +116,21 @@ def test_that_a_file_without_such_a_call_is_no_script(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("argument", "callbacks"),
-    [("", False), ("callbacks=None", False), ("callbacks=[]", False), ("callbacks=[Stop()]", True)],
+    [
+        ("", False),
+        ("callbacks=None", False),
+        ("callbacks=[]", False),
+        ("callbacks=none", False),
+        ("callbacks=[Stop()]", True),
+        ("callbacks=some", True),
+        ("**more", True),
+    ],
 )
-def test_that_a_plan_has_callbacks_where_the_script_gives_some(
+def test_that_a_plan_has_callbacks_where_the_script_may_give_some(
     tmp_path: Path, argument: str, callbacks: bool
 ) -> None:
     script = tmp_path / "train.py"
-    script.write_text(f"model.fit(x, y, {argument})")
+    script.write_text(f"none = []\nsome = []\nsome.append(1)\nmodel.fit(x, y, {argument})")
     assert plans.load(script).training.callbacks == (
         (Callback("train.py:fit"),) if callbacks else ()
     )
@@ -136,6 +150,78 @@ def test_that_a_script_is_read_as_the_plan_that_trains_it(tmp_path: Path) -> Non
     assert plan.training.class_weight == {"0": 1.0, "1": 2.0}
     assert not plans.validate(plan)
     assert plans.loads(plans.dumps(plan)) == plan
+
+
+LEFT = FitCall(1, {"batch_size": 8}, ("epochs", "class_weight"))
+
+
+def test_that_a_plan_leaves_to_the_script_what_its_text_does_not_say(tmp_path: Path) -> None:
+    plan = plan_of("train.py", LEFT)
+    assert plan.training.as_in_script == ("epochs", "class_weight")
+    assert not plans.validate(plan)
+    text = plans.dumps(plan)
+    assert "\nepochs =" not in text
+    assert "class_weight =" not in text
+    assert plans.loads(text) == plan
+    given = plan.completed({"epochs": 7, "batch_size": 9, "shuffle": False})
+    assert (given.training.epochs, given.training.batch_size, given.training.shuffle) == (
+        7,
+        8,
+        True,
+    )
+    assert given.training.as_in_script == ("class_weight",)
+    unpacked = read("m.fit(x, epochs=2, **more)")
+    assert unpacked is not None
+    assert unpacked.known == {"epochs": 2}
+    assert set(unpacked.unknown) == {*OF_PLANS} - {"epochs"}
+
+
+@pytest.mark.parametrize("epochs", [1, 5])  # 1 is the default
+def test_that_what_a_plan_says_counts_for_more_than_its_script(epochs: int) -> None:
+    plan, field = plan_of("train.py", LEFT), "training.epochs"
+    written = plans.dumps(plan).replace("[training]", f"[training]\nepochs = {epochs}")
+    said = [
+        plans.loads(written),
+        plans.with_settings(plan, [f"{field}={epochs}"]),
+        with_value(plan, field, epochs),
+    ]
+    for each in said:
+        assert each.training.epochs == epochs
+        assert each.training.as_in_script == ("class_weight",)
+        assert each.completed({"epochs": 7}) == each
+    assert replace(plan.training, epochs=5).as_in_script == ("class_weight",)
+    again = leave_to_script(said[0], ("epochs",))
+    assert again.training.as_in_script == ("epochs",)
+    assert again.completed({"epochs": 7}).training.epochs == 7
+
+
+def test_that_only_a_script_that_gives_the_data_can_be_left_something() -> None:
+    plan = plan_of("train.py", LEFT)
+    assert set_source(plan, "data", "name", "digits").training.as_in_script == ()
+    others = replace(plan, data=Data("digits"))
+    (problem,) = plans.validate(others)
+    assert "only a script says them" in str(problem)
+    (problem,) = plans.validate(leave_to_script(plan, ("epoch",)))
+    assert "did you mean epochs?" in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "of_plan"),
+    [
+        ("epochs", np.int64(3), 3),
+        ("epochs", 2.0, None),
+        ("batch_size", 0, None),
+        ("shuffle", False, False),
+        ("shuffle", "batch", None),
+        ("validation_freq", [1, 4], None),
+        ("class_weight", {np.int64(1): np.float32(0.5)}, {"1": 0.5}),
+        ("class_weight", [0.5], None),
+    ],
+)
+def test_that_what_fit_gets_is_in_a_plan_if_it_can_be(
+    name: str, given: object, of_plan: object
+) -> None:
+    assert as_in_plan(name, given) == of_plan
 
 
 def test_that_code_without_fit_is_refused_with_what_could_be_given(tmp_path: Path) -> None:

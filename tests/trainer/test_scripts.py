@@ -171,12 +171,22 @@ WRONG = {
         "model.compile('sgd', 'mse')\n"
         "model.fit(x, x, validation_data=tf.data.Dataset.from_tensors((x, x)))\n"
     ),
+    "wants an option": (
+        "import argparse, keras\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--data', required=True)\n"
+        "keras.Sequential([]).fit(parser.parse_args().data)\n"
+    ),
     "fails": "import keras\nrows = 1 // 0\nkeras.Sequential([]).fit(rows)\n",
 }
 TOLD = {
     "by batches": "wrong_0.py ended before it called the fit of a model.",
     "asks for a folder": "wrong_1.py ended by sys.exit(which folder?) before it called the fit",
     "mixed": "wrong_2.py gives fit arrays to train on, and batches to validate on.",
+    "wants an option": (
+        "wrong_3.py ended by sys.exit(2) before it called the fit of a model: "
+        "wrong_3.py: error: the following arguments are required: --data"
+    ),
     "fails": "line 2",
     "another model": "The callbacks of churn.py are made for the model of churn.py",
 }
@@ -275,19 +285,23 @@ def test_that_its_callbacks_have_the_model_that_is_trained(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_that_a_script_of_streams_trains_the_epochs_that_its_text_gives(
+def test_that_a_script_of_streams_trains_the_epochs_that_it_gives_fit(
     by_fit: dict[str, list[dict[str, float]]], trained: dict[str, Trained], way: str
 ) -> None:
     run = trained[f"stream {way}"]
-    wanted = by_fit["stream"][0]
-    assert run.epochs[0] == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
-    # Its number of epochs is computed: the plan has one, and says so.
-    assert len(run.epochs) == 1
-    told = [each for each in run.warned if "gives fit" in each]
-    assert told == [
-        "stream.py gives fit callbacks, and the plan has none.",
-        "stream.py gives fit epochs=2 in line 20, and the plan has 1, which counts.",
-    ]
+    # Their number is computed, and the callbacks are in a dictionary.
+    assert len(run.epochs) == 2, run
+    for mine, wanted in zip(run.epochs, by_fit["stream"], strict=True):
+        assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
+    assert not [each for each in run.warned if "gives fit" in each]
+
+
+def test_that_a_run_keeps_what_its_script_gave_fit(
+    trained: dict[str, Trained], folder: Path
+) -> None:
+    assert trained["stream none"].epochs
+    kept = [plans.load(each).training for each in (folder / "runs").glob("*stream*/plan.toml")]
+    assert [(each.epochs, each.as_in_script) for each in kept] == [(2, ())] * len(WAYS)
 
 
 def test_that_a_script_is_given_the_words_of_the_plan(trained: dict[str, Trained]) -> None:

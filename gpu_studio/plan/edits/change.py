@@ -55,12 +55,14 @@ def value_at(plan: Plan, path: str) -> Any:
 
 
 def with_value(plan: Plan, path: str, value: Any) -> Plan:
-    """The plan with `value` at the path.
+    """The plan with `value` at the path, which is no longer as in a script.
 
     Unchanged if the part that contains it no longer exists.
     """
     changed: Plan = _with(plan, _steps(path), value)
-    return changed
+    training, said = changed.training, path.removeprefix("training.")
+    left = tuple(name for name in training.as_in_script if name != said)
+    return replace(changed, training=replace(training, as_in_script=left))
 
 
 def with_option(plan: Plan, path: str, key: str, value: Any) -> Plan:

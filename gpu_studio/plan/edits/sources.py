@@ -44,7 +44,7 @@ def set_source(plan: Plan, part: str, source: str, value: str) -> Plan:
     """The plan with this source of the model or the data.
 
     Options are kept only if the source stays the same, and so are the weights and the frozen
-    layers of a model.
+    layers of a model, and what of the training is as in the script of the data.
     """
     chosen: Any = getattr(plan, part)
     if given_sources(plan, part) == (source,) and (source != "name" or chosen.name == value):
@@ -54,6 +54,8 @@ def set_source(plan: Plan, part: str, source: str, value: str) -> Plan:
         cleared |= {"weights": None, "frozen": ()}
     if (part, source) == ("model", "python"):
         plan = _as_compiled(plan)
+    elif part == "data":  # of another script nothing is known
+        plan = replace(plan, training=replace(plan.training, as_in_script=()))
     return replace(plan, **{part: replace(chosen, **{**cleared, source: value, "options": {}})})
 
 

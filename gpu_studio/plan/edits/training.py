@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_studio.plan import EarlyStopping, Named, Plan
+from gpu_studio.plan import EarlyStopping, Named, Plan, Training
 from gpu_studio.plan.callbacks import CALLBACKS, entry_of, free_options
 from gpu_studio.plan.catalogue import data_entry
 from gpu_studio.plan.edits.change import keyed, value_at, with_value
 from gpu_studio.plan.keras_objects import METRICS, METRICS_OF, keras_name
+from gpu_studio.plan.scripts import OF_PLANS
 from gpu_studio.plan.values import Callback, OutputTraining, Phase
 
 
 def set_training(plan: Plan, **values: object) -> Plan:
     """`plan` with these fields of its training part."""
     return replace(plan, training=replace(plan.training, **values))  # type: ignore[arg-type]
+
+
+def leave_to_script(plan: Plan, names: Sequence[str]) -> Plan:
+    """`plan` in which these fields, and no others, are as its script gives them to `fit`."""
+    usual = Training()
+    defaults = {name: getattr(usual, name) for name in names if name in OF_PLANS}
+    return set_training(plan, **defaults, as_in_script=tuple(names))
 
 
 def set_optimizer(plan: Plan, name: str) -> Plan:

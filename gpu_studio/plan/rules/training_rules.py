@@ -29,6 +29,7 @@ from gpu_studio.plan.options import (
     bounded,
 )
 from gpu_studio.plan.references import reference
+from gpu_studio.plan.scripts import FIT, OF_PLANS
 from gpu_studio.plan.values import (
     CheckpointSettings,
     Named,
@@ -150,6 +151,18 @@ def class_weight(plan: Plan) -> Iterator[Problem]:
             yield Problem(field, "no number of a class", "write { 0 = 1.0, 1 = 2.5 }")
         elif not number or not 0 <= weight < math.inf:
             yield Problem(field, with_kind(weight), "give a number of 0 or more")
+
+
+def as_in_script(plan: Plan) -> Iterator[Problem]:
+    """What is left to a script is an argument of `fit`, and the data are that script's."""
+    field, left = "training.as_in_script", plan.training.as_in_script
+    named = reference(plan.data.python or "")
+    for name in left:
+        if name not in OF_PLANS:
+            yield Problem(field, shown(name), choose_one(name, OF_PLANS))
+    if left and (named is None or named.function != FIT):
+        advice = f'only a script says them: write data.python = "train.py:{FIT}", or leave it out'
+        yield Problem(field, shown(left), advice)
 
 
 def fit_the_data(plan: Plan) -> Iterator[Problem]:

@@ -145,7 +145,8 @@ def notes_of(
     plan: plans.Plan, model: Any, dataset: Dataset, data: dict[str, Any]
 ) -> tuple[ModelNote, ...]:
     """Return what deserves a warning about the plan's model on the data that `data` describes."""
-    return notes_on(plan, model, dataset, (data.get("lowest") or 0.0, data.get("highest") or 0.0))
+    seen = data.get("lowest") or 0.0, data.get("highest") or 0.0
+    return notes_on(plan, model, dataset, seen, whole=False)
 
 
 def facts_of(

@@ -233,6 +233,7 @@ def facts_of(dataset: Dataset) -> DataFacts:
         streamed=train.stream.in_words if train.stream else "",
         varies=bool(train.stream and train.stream.varies),
         in_memory=not train.streamed,
+        fit=dataset.fit,
     )
 
 

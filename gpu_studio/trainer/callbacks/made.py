@@ -149,7 +149,8 @@ def _given(function: UserFunction, found: Any) -> Iterator[MadeCallback]:
         yield MadeCallback(
             function.name if is_named else f"{kind} of {function.name}", each, function
         )
-    if found is None or not keras.tree.flatten(several):
+    # Whether a script gives any may depend on its arguments.
+    if found is None or not (keras.tree.flatten(several) or function.begins):
         raise UserCodeError(
             f"{function.name} returned {kind_in_words(found)}, and a callback is wanted.",
             [f"Let it return a callback: line {function.line} of {function.file}."],

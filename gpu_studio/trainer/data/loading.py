@@ -68,9 +68,8 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
         notes = (*source.notes, *_notes(splits, target, data, source))
     else:
         stream.classes, notes = _stated(data), tuple(_unsplit(data, source))
-    return Dataset(
-        name, training, validation, test, target, source.class_names, notes, source.arrays
-    )
+    more = source.class_names, notes, source.arrays, source.fit
+    return Dataset(name, training, validation, test, target, *more)
 
 
 def refuse_unnamed(data: Data) -> None:

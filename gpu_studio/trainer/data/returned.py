@@ -60,7 +60,8 @@ def python_data(
         # Only here is TensorFlow needed, and whoever returned a stream has mostly imported it.
         from gpu_studio.trainer.data.python_streams import streams_of
 
-        return function.name, _streamed(streams_of(function, streams, seed))
+        read = _streamed(streams_of(function, streams, seed))
+        return function.name, replace(read, fit=function.fit)
     named = _by_name(found) if isinstance(found, Mapping) else _named(function, found)
     names = wanted_names([name for name in named if isinstance(name, str)], groups)
     if names is None:
@@ -74,7 +75,7 @@ def python_data(
             trees[name] = _tree(function, name, named[name], rows)
     made = source_of(function.name, {name: trees[name] for name in names}, groups)
     if function.begins:
-        return function.name, _as_given(made, trees[names[0]])
+        return function.name, replace(_as_given(made, trees[names[0]]), fit=function.fit)
     return function.name, replace(made, notes=tuple(_ambiguous(function, found)))
 
 

@@ -6,8 +6,8 @@ Also whether they fit into memory, and how a checkpoint recognises them without 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -203,7 +203,7 @@ class LoadedData:
 
     `class_names` is empty where the classes have no names. `arrays` are the names of the arrays
     used, in the file or in what the function returns. `notes` say how the data were read where that
-    may surprise.
+    may surprise. `fit` is as in `Dataset`.
     """
 
     train: Split
@@ -213,6 +213,7 @@ class LoadedData:
     class_names: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    fit: Mapping[str, Any] = field(default_factory=dict)
 
     def with_all(self, **changes: Any) -> LoadedData:
         """Return a copy with these changes of every split."""
@@ -229,6 +230,7 @@ class Dataset:
     `target` says what is to be learnt of a sample; of several targets it is a structure of them,
     and `()` of none. `class_names` is empty where classes have no names. `notes` are sentences that
     the user should know about the splits. `arrays` names those used, in the file or in the result.
+    `fit` is what the `fit` of a script gets beside them of what a plan has by the same names.
     """
 
     name: str
@@ -239,6 +241,7 @@ class Dataset:
     class_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
+    fit: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def sample_shape(self) -> Any:

@@ -53,7 +53,7 @@ from gpu_studio.trainer.models.own_training import (
     own_in_steps,
 )
 from gpu_studio.trainer.user_code import UserFunction, give
-from gpu_studio.trainer.user_code.scripts import as_given_to_fit
+from gpu_studio.trainer.user_code.scripts import as_given_to_fit, given_otherwise
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 
@@ -320,11 +320,12 @@ SMALL = 1.0
 
 
 def notes_on(
-    plan: Plan, model: keras.Model, dataset: Dataset, seen: tuple[float, float]
+    plan: Plan, model: keras.Model, dataset: Dataset, seen: tuple[float, float], *, whole: bool
 ) -> tuple[ModelNote, ...]:
     """Return the notes on `model`, built for these data as the plan says.
 
-    A built-in model has none. `seen` is the lowest and the highest number that the model sees.
+    A built-in model has none. `seen` is the lowest and the highest number that the model sees. The
+    plan is `whole` if it says how long it trains and on which batches.
     """
     if plan.model.name is not None:
         return ()
@@ -334,6 +335,7 @@ def notes_on(
         *seed_notes(model),
         *compiled,
         *as_given_to_fit(plan),
+        *(given_otherwise(plan) if whole else ()),
         *_always_one(name, model),
         *_scaled_again(name, model, dataset, seen),
     )

@@ -45,7 +45,8 @@ class UserFunction:
     """A function named by a plan.
 
     `name` is `models.py:build_model`, `part` is `model` or `data`. `arguments` are those that it
-    was called with. What a script's `fit` is given has the script's name, and `begins` there.
+    was called with. What a script's `fit` is given has the script's name, and `begins` there; once
+    it was called for the data, `fit` is what of that a plan has by the same names.
     """
 
     name: str
@@ -54,6 +55,7 @@ class UserFunction:
     call: Callable[..., Any]
     arguments: Mapping[str, Any] = field(default_factory=dict)
     begins: int = 0
+    fit: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def line(self) -> int:
@@ -133,8 +135,9 @@ def find(part: str, text: str, base: Path) -> UserFunction:
         # Only a script needs Keras before its own first line.
         from gpu_studio.trainer.user_code.scripts import what_fit_is_given
 
-        given = what_fit_is_given(part, admitted)
-        return UserFunction(named.file_name, part, admitted.path, given, begins=call.line)
+        fit: dict[str, Any] = {}
+        given = what_fit_is_given(part, admitted, fit)
+        return UserFunction(named.file_name, part, admitted.path, given, begins=call.line, fit=fit)
     module = _module(admitted)
     found = getattr(module, named.function, None)
     name = f"{named.file_name}:{named.function}"

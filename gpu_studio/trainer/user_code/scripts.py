@@ -10,6 +10,7 @@ import gc
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -18,8 +19,8 @@ import keras
 import tensorflow as tf
 
 from gpu_studio.placement.plan_facts import ModelNote
-from gpu_studio.plan import Plan, Training, reference, shown
-from gpu_studio.plan.scripts import FIT, OF_PLANS, WEIGHTS, FitCall, fit_in
+from gpu_studio.plan import Plan, Training, printable, reference, shown
+from gpu_studio.plan.scripts import FIT, OF_PLANS, FitCall, as_in_plan, fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
 from gpu_studio.trainer.user_code.stream_kinds import is_stream
@@ -32,12 +33,13 @@ Its callbacks know that model.
 _NOT_IN_PLANS = {"initial_epoch": 0}
 
 
-def what_fit_is_given(part: str, admitted: Admitted) -> Callable[..., Any]:
+def what_fit_is_given(part: str, admitted: Admitted, fit: dict[str, Any]) -> Callable[..., Any]:
     """Return the function that `file.py:fit` stands for in a part of a plan.
 
     It gives the compiled model, the data as a data function returns them, or the callbacks, which
     are those of the model that was made last. `arguments` are what a shell would give the script.
-    Raises UserCodeError for what cannot be taken over.
+    With the data `fit` is filled with what a plan has by the same names. Raises UserCodeError for
+    what cannot be taken over.
     """
 
     def model(arguments: Sequence[str] = ()) -> Any:
@@ -48,6 +50,8 @@ def what_fit_is_given(part: str, admitted: Admitted) -> Callable[..., Any]:
 
     def data(arguments: Sequence[str] = ()) -> Any:
         given = _run(admitted, arguments)[1]
+        pairs = {name: _in_plan(name, given[name]) for name in OF_PLANS}
+        fit.update({name: value for name, value in pairs.items() if value is not None})
         held = given["validation_data"]
         if held is not None and is_stream(held) and not is_stream(given["x"]):
             raise UserCodeError(
@@ -63,22 +67,52 @@ def what_fit_is_given(part: str, admitted: Admitted) -> Callable[..., Any]:
                 f"The callbacks of {name} are made for the model of {name}, which is not trained.",
                 [f"Train it, too: model.python = {name}:{FIT}. Or leave the callbacks out."],
             )
-        return _given[admitted.path]["callbacks"]
+        return _given[admitted.path]["callbacks"] or []
 
     return {"data": data, "model": model}.get(part, callbacks)
+
+
+def _in_plan(name: str, given: Any) -> Any:
+    """How a plan has what `fit` is given; None if it cannot have it."""
+    return getattr(Training(), name) if given is None else as_in_plan(name, given)
+
+
+class _Overhearing:
+    """A stream that also keeps the end of what is written to it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._said = stream, ""
+
+    def write(self, text: str) -> Any:
+        self._said = (self._said + text)[-_LONGEST_HEARD:]
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @property
+    def last(self) -> str:
+        """The last line that says anything."""
+        lines = [line.strip() for line in self._said.splitlines()]
+        return printable(next((line for line in reversed(lines) if line), ""))
+
+
+_LONGEST_HEARD = 4096
 
 
 def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     """Return what `call_of_fit` finds. Raises UserCodeError where the script ends without one."""
     admitted.show_lines()
+    heard: Any = _Overhearing(sys.stderr)
     try:
-        found = call_of_fit(str(admitted.path), admitted.code, arguments)
+        with redirect_stderr(heard):
+            found = call_of_fit(str(admitted.path), admitted.code, arguments)
     except SystemExit as ended:
-        raise _no_fit(admitted.path, ended) from ended
+        raise _no_fit(admitted.path, ended, heard.last) from ended
     finally:
         gc.collect()  # of the runs for model and data, each leaves what the other one is for
     if found is None:
-        raise _no_fit(admitted.path, None)
+        raise _no_fit(admitted.path, None, "")
     return found
 
 
@@ -196,74 +230,88 @@ def named_arrays(split: str, arrays: Sequence[Any]) -> dict[str, Any]:
 
 
 def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
+    """Yield a note on what the script of the plan does with `fit`, and no plan says."""
+    file, call, given = _script_of(plan)
+    if call is None:
+        return
+    if call.later:
+        yield ModelNote(
+            "fit is called again",
+            f"{file.name} calls fit again in line {call.later}: only what the first call "
+            "is given is trained.",
+            "A second phase with other layers frozen and another rate is training.phases.",
+        )
+    unlike = [name for name in OF_PLANS if _in_plan(name, given[name]) is None]
+    unlike += [name for name, usual in _NOT_IN_PLANS.items() if given[name] != usual]
+    for name in unlike:
+        yield ModelNote(
+            f"fit is given {name}",
+            f"{file.name} gives fit {name}={shown(given[name])} in line {call.line}, "
+            "which no plan has.",
+            f"It is trained as without {name}.",
+        )
+
+
+def given_otherwise(plan: Plan) -> Iterator[ModelNote]:
     """Yield a note where the script of the plan gives `fit` what the plan has otherwise.
 
     What can be read in the text of the script is in the plan, or a person changed it there. This is
     about the rest, and about what another module or an argument gives in the place of the text.
     """
-    named = reference(plan.model.python or "")
-    admitted = admit(Path(named.file)) if named and named.function == FIT else None
-    call = fit_in(admitted.text) if admitted else None
-    if not admitted or not call or admitted.path not in _given:
+    file, call, given = _script_of(plan)
+    if call is None:
         return
-    given = _given[admitted.path]
     if given["callbacks"] and not (call.callbacks or plan.training.callbacks):
         yield ModelNote(
             "fit is given callbacks",
-            f"{admitted.path.name} gives fit callbacks, and the plan has none.",
-            f"Add the callback {admitted.path.name}:{FIT} to the plan.",
+            f"{file.name} gives fit callbacks, and the plan has none.",
+            f"Add the callback {file.name}:{FIT} to the plan.",
         )
-    yield from _given_otherwise(plan.training, given, call, admitted.path)
-    if call.later:
-        yield ModelNote(
-            "fit is called again",
-            f"{admitted.path.name} calls fit again in line {call.later}: only what the first call "
-            "is given is trained.",
-            "A second phase with other layers frozen and another rate is training.phases.",
-        )
-    for name, usual in _NOT_IN_PLANS.items():
-        if given[name] != usual:
-            yield ModelNote(
-                f"fit is given {name}",
-                f"{admitted.path.name} gives fit {name}={shown(given[name])} in line {call.line}, "
-                "which no plan has.",
-                f"It is trained as without {name}.",
-            )
-
-
-def _given_otherwise(
-    training: Training, given: Mapping[str, Any], call: FitCall, file: Path
-) -> Iterator[ModelNote]:
-    """Yield a note for each argument that the text does not say, and the plan has otherwise."""
     for name in OF_PLANS:
-        usual, mine = getattr(Training(), name), getattr(training, name)
-        value = usual if given[name] is None else given[name]
-        # What the text says, it was given: if the plan has something else, a person wants it so.
-        read = None if name in call.unknown else call.known.get(name, usual)
-        same = {int(key): each for key, each in mine.items()} if name == WEIGHTS else mine
-        if value not in (read, same):
+        usual, mine = getattr(Training(), name), getattr(plan.training, name)
+        value = _in_plan(name, given[name])
+        said = () if name in call.unknown else (call.known.get(name, usual),)
+        if value not in (None, mine, *said) and mine in (usual, *said):  # else a person wants it so
             # Else the call is another than the text shows, such as one of a module beside it.
             line = f" in line {call.line}" if name in (*call.known, *call.unknown) else ""
             yield ModelNote(
                 f"fit is given {name}",
                 f"{file.name} gives fit {name}={shown(value)}{line}, and the plan has "
                 f"{shown(mine)}, which counts.",
-                f"Set training.{name} to that.",
+                f'Set training.{name} to that, or name "{name}" in training.as_in_script.',
             )
 
 
-def _no_fit(file: Path, ended: SystemExit | None) -> UserCodeError:
-    how = "" if ended is None else f" by sys.exit({'' if ended.code is None else ended.code})"
+def _script_of(plan: Plan) -> tuple[Path, FitCall | None, Mapping[str, Any]]:
+    """Return the script of the plan's model, its call (None if none ran), and what it was given."""
+    named = reference(plan.model.python or "")
+    if not named or named.function != FIT:
+        return Path(), None, {}
+    admitted = admit(Path(named.file))
+    given = _given.get(admitted.path, {})
+    return admitted.path, fit_in(admitted.text) if given else None, given
+
+
+_BY_STEPS = (
+    "What is trained in loops of its own, or by train_on_batch, cannot be taken over: put a step "
+    "into the train_step of a keras.Model."
+)
+_WORDS = (
+    "What a shell would give it, the plan does, and nothing by default: model.options.arguments "
+    'and data.options.arguments are both to be such as ["--epochs", "3"], or --epochs gets a '
+    "default in the script."
+)
+
+
+def _no_fit(file: Path, ended: SystemExit | None, said: str) -> UserCodeError:
+    if ended is None:
+        return UserCodeError(
+            f"{file.name} ended before it called the fit of a model.", [_BY_STEPS, _WORDS]
+        )
+    # argparse and the like say what they lack, and end with a number.
+    code = "" if ended.code is None else ended.code
+    why = f": {said}" if said and not isinstance(code, str) else "."
     return UserCodeError(
-        f"{file.name} ended{how} before it called the fit of a model.",
-        [
-            (
-                "What is trained in loops of its own, or by train_on_batch, cannot be taken over: "
-                "put a step into the train_step of a keras.Model."
-            ),
-            (
-                "It is started with the words of model.options.arguments and "
-                "data.options.arguments, such as --epochs 3, and without any there are none."
-            ),
-        ],
+        f"{file.name} ended by sys.exit({code}) before it called the fit of a model{why}",
+        [_WORDS, _BY_STEPS],
     )

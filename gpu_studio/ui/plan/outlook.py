@@ -211,8 +211,13 @@ def facts(
         ("replicas", f"{len(shares)}{_on_the_same(plan, machine) if len(shares) > 1 else ''}"),
         ("global batch", plural(sum(shares), "sample")),
         _cut(plan) or ("each replica", each),
-        ("epochs", f"{grouped(plan.training.epochs)}{steps}"),
+        ("epochs", f"{_epochs(plan)}{steps}"),
     )
+
+
+def _epochs(plan: Plan) -> str:
+    left = "epochs" in plan.training.as_in_script
+    return "as in the script" if left else grouped(plan.training.epochs)
 
 
 def _on_the_same(plan: Plan, machine: Machine) -> str:

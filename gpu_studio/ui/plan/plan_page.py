@@ -109,6 +109,7 @@ class PlanPage(Page):
         self._facts = facts
         self._checkup = checkup
         self._actions = actions
+        self._shown: Plan | None = None
         self.mending: RepairPane | None = None
         self.devices = DevicesCard(theme)
         self.training = TrainingCard(theme)
@@ -219,6 +220,7 @@ class PlanPage(Page):
 
     def _connect(self) -> None:
         self._readiness.changed.connect(self._show)
+        self._facts.changed.connect(self._hear)
         self.workspace.opened.connect(self.part_opened)
         self.name.textEdited.connect(self._rename)
         self.training.set_facts(self._facts)
@@ -238,6 +240,7 @@ class PlanPage(Page):
         self._waiting.setVisible(view is None)
         if self._document.plan is not None and self.name.text() != self._document.plan.name:
             self.name.setText(self._document.plan.name)
+        self._shown = view.plan if view else None
         if view is not None:
             for part in self._parts:
                 part.show_view(view)
@@ -248,8 +251,22 @@ class PlanPage(Page):
         if document.plan is None or machine is None:
             return None
         problems, text = self._readiness.problems, partial(getattr, document, "text")
-        file = document.path, document.stored, text, document.half_typed
-        return PlanView(document.plan, machine, problems, document.folder, *file)
+        stored = document.stored and self._completed(document.stored)
+        file = document.path, stored, text, document.half_typed
+        plan, left = self._completed(document.plan), document.plan.training.as_in_script
+        return PlanView(plan, machine, problems, document.folder, *file, left)
+
+    def _completed(self, plan: Plan) -> Plan:
+        """The plan with what it leaves to its script, as far as that is known."""
+        absolute = self._document.absolute if plan.training.as_in_script else None
+        facts = self._facts.facts_so_far(absolute) if absolute else None
+        return facts.completed(plan) if facts else plan
+
+    def _hear(self) -> None:
+        """Show what the facts say of what the plan leaves to its script."""
+        plan = self._document.plan
+        if self._shown and plan and self._completed(plan) != self._shown:
+            self._show()
 
     def _ask(self) -> None:
         if (plan := self._document.absolute) is not None and self.isVisible():

@@ -27,7 +27,8 @@ class PlanView:
 
     `base` is where its relative file names start; `stored` is what its file holds or, without a
     file, what it began as; `text` returns the text of its file, and `half_typed` is what was typed
-    as that since and is no plan yet.
+    as that since and is no plan yet. `of_script` are the fields of the training that are as in the
+    script: what they are stands in `plan` once it is known.
     """
 
     plan: Plan
@@ -38,6 +39,7 @@ class PlanView:
     stored: Plan | None = None
     text: Callable[[], str] = str
     half_typed: str | None = None
+    of_script: tuple[str, ...] = ()
 
     @cached_property
     def absolute(self) -> AbsolutePlan:
@@ -64,6 +66,8 @@ def _is_within(field: str, whole: str) -> bool:
     return field == whole or (field.startswith(whole) and field[len(whole)] in ".[")
 
 
+AS_IN_SCRIPT = ", as in the script"
+"""What follows the name of such a field."""
 _PARTS = (
     ("devices", "Devices"),
     ("model", "Model"),

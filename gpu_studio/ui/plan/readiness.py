@@ -107,7 +107,9 @@ class Readiness(QObject):
         here = (*allocator(plan, os.environ), *problems_of_files(plan, absolute))
         found = (*validate(plan, known), *here, *self.also(plan, known))
         facts = self._facts.facts_so_far(absolute) if self._facts is not None else None
-        return found if facts is None else (*found, *known_problems(plan, facts, found, known))
+        if facts is None:
+            return found
+        return (*found, *known_problems(facts.completed(plan), facts, found, known))
 
 
 def _nothing_else(_plan: Plan, _machine: Machine | None) -> Sequence[Problem]:

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 from gpu_studio.plan import Data, ModelSettings, Problem, shown
 from gpu_studio.plan.catalogue import MODELS, data_entry
 from gpu_studio.plan.data import path_of
-from gpu_studio.plan.edits.change import Change
-from gpu_studio.plan.edits.training import set_optimizer, set_training
+from gpu_studio.plan.edits.change import Change, with_value
+from gpu_studio.plan.edits.training import set_optimizer
 from gpu_studio.plan.keras_objects import AS_COMPILED, OPTIMIZER_CHOICES
 from gpu_studio.plan.options import TRAINING_LIMITS
 from gpu_studio.ui.kit import GRID, CardFrame, Elided, Label, PaintedLine, ThemeManager, sentence
@@ -20,7 +20,7 @@ from gpu_studio.ui.kit.fields import Choice, PositiveNumber, WholeNumber
 from gpu_studio.ui.kit.fields.typed import bounds_of
 from gpu_studio.ui.plan.facts_words import data_in_short, model_in_short, totals
 from gpu_studio.ui.plan.plan_facts import FactsReader
-from gpu_studio.ui.plan.plan_view import PlanView
+from gpu_studio.ui.plan.plan_view import AS_IN_SCRIPT, PlanView
 
 _LIMITS = {limit.name: limit for limit in TRAINING_LIMITS}
 _FIELDS = ("epochs", "batch_size", "optimizer", "learning_rate")
@@ -75,7 +75,9 @@ class TrainingCard(CardFrame):
             else "learning rate",
         }
         for name in _FIELDS:
-            getattr(self, name).show_value(getattr(training, name))
+            unknown = name in training.as_in_script
+            getattr(self, name).show_value(None if unknown else getattr(training, name))
+            words[name] += AS_IN_SCRIPT if name in view.of_script else ""
             self._label(name, words[name], view.problems_at(f"training.{name}"))
         self._show_words()
 
@@ -153,10 +155,8 @@ class TrainingCard(CardFrame):
         )
 
     def _change(self, field: str, value: Any) -> None:
-        text = f"change {field.replace('_', ' ')}"
-        self.edited.emit(
-            Change(lambda plan: set_training(plan, **{field: value}), text, f"training.{field}")
-        )
+        text, path = f"change {field.replace('_', ' ')}", f"training.{field}"
+        self.edited.emit(Change(lambda plan: with_value(plan, path, value), text, path))
 
 
 def model_in_words(model: ModelSettings) -> tuple[str, str]:

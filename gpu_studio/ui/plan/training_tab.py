@@ -21,11 +21,14 @@ from gpu_studio.plan import (
     replicas,
     shares_of,
 )
-from gpu_studio.plan.edits.training import stop_early
+from gpu_studio.plan.edits.sources import function_part
+from gpu_studio.plan.edits.training import leave_to_script, stop_early
 from gpu_studio.plan.options import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS, TRAINING_LIMITS
 from gpu_studio.plan.rules.training_rules import measured
+from gpu_studio.plan.scripts import FIT, OF_PLANS
 from gpu_studio.ui.kit import GRID, Scrolled, ThemeManager, sentence
-from gpu_studio.ui.kit.fields import Choice, Switch
+from gpu_studio.ui.kit.fields import Choice, Switch, Typed
+from gpu_studio.ui.kit.fields.typed import read_names, write_names
 from gpu_studio.ui.plan.callbacks_form import CallbacksForm
 from gpu_studio.ui.plan.form.form import FactLines, Field, Form
 from gpu_studio.ui.plan.loss_form import LossForm
@@ -159,6 +162,13 @@ class RunForm(Form):
         self.add(by_xla, Choice("XLA", list(_BY_XLA), words=_BY_XLA))
         for name, words in _STEPS.items():
             self.add_limited(f"training.{name}", _LIMITS[name], words)
+        left = Field(
+            "training.as_in_script",
+            "as in the script",
+            f"which of {', '.join(OF_PLANS)} are as the script gives them to fit",
+            write=leave_to_script,
+        )
+        self.left = self.add(left, Typed("as in the script", read_names, write_names), wide=True)
 
     def _add_switch(self, name: str, label: str, hint: str) -> None:
         field = Field(f"training.{name}", label, hint, getattr(Training(), name))
@@ -168,6 +178,8 @@ class RunForm(Form):
         """Show the plan, and each replica's part of a batch."""
         super().show_view(view)
         self.shares.set_lines((("each replica", shares_in_words(view)),))
+        self.left.control.show_value(list(view.of_script))
+        self.left.setVisible(bool(view.of_script) or function_part(view.plan, "data.python") == FIT)
 
 
 def shares_in_words(view: PlanView) -> str:

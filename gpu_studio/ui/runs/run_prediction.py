@@ -30,5 +30,5 @@ def keep_prediction(
     step_seconds: float | None,
 ) -> None:
     """Save what a step of `plan` was predicted to take, without what was unknown."""
-    memory = predict(plan, machine, facts) if facts is not None else ()
+    memory = predict(facts.completed(plan), machine, facts) if facts is not None else ()
     prediction.write(run, prediction.of_memories(memory, step_seconds))

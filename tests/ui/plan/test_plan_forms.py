@@ -95,7 +95,7 @@ def test_that_every_field_of_model_data_and_training_has_a_row(parts) -> None:
     full = replace(
         a_plan(),
         model=ModelSettings("mlp", "a.keras", "a.py:b", {"x": 1}),
-        data=Data("digits", "a.npz", "images", "a.csv", "a.py:b", {"x": 1}, split="grouped"),
+        data=Data("digits", "a.npz", "images", "a.csv", "a.py:fit", {"x": 1}, split="grouped"),
         training=Training(
             options={"x": 1},
             schedule=Named("step", {"x": 1}),

@@ -12,6 +12,7 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication
 
+from gpu_studio.placement.plan_facts import DataFacts, PlanFacts
 from gpu_studio.plan import Plan, save
 from gpu_studio.ui.window.frame import DropSign
 from gpu_studio.ui.window.main_window import MainWindow
@@ -115,6 +116,33 @@ def test_that_a_script_is_opened_as_a_plan_without_a_file(window, tmp_path) -> N
     assert not window.plan_files.save_to(script)  # whatever is chosen as the plan's file
     assert window.plan_files.save_to(tmp_path / "churn.plan.toml")
     assert script.read_text() == text
+
+
+def test_that_what_is_as_in_the_script_is_shown_once_it_is_known(window, tmp_path, qtbot) -> None:
+    script = tmp_path / "churn.py"
+    script.write_text("def main(epochs=9):\n  model.fit(x, y, epochs=epochs)\n")
+    window.plan_files.change_to(script)
+    page, facts = window.plan_page, window.services.facts
+    card, plan = page.training, window.document.plan
+    page.workspace.open("Training")
+    row = page.workspace.editor("Training").run.rows["training.epochs"]
+    shown = card.epochs.text(), row.control.text(), card.labels["epochs"].text()
+    assert shown == ("", "", "epochs, as in the script")
+    facts.facts = PlanFacts(DataFacts("churn.py", "classes", 2, 9, fit={"epochs": 9}))
+    facts.changed.emit()
+    assert (card.epochs.text(), row.control.text()) == ("9", "9")
+    assert window.document.plan == plan
+    card.epochs.setFocus()
+    card.epochs.selectAll()
+    qtbot.keyClicks(card.epochs, "1")
+    training = window.document.plan.training
+    assert (training.epochs, training.as_in_script) == (1, ())
+    assert (card.epochs.text(), card.labels["epochs"].text()) == ("1", "epochs")
+    left = page.workspace.editor("Training").run.left
+    left.control.setText("")
+    qtbot.keyClicks(left.control, "epochs")
+    assert window.document.plan.training.as_in_script == ("epochs",)
+    assert card.epochs.text() == "9"
 
 
 def test_that_code_is_for_the_data_where_they_are_in_sight(window, tmp_path) -> None:

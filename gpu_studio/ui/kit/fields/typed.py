@@ -309,9 +309,9 @@ class WholeNumber(QAbstractSpinBox):
         self._mark(self.wrong)
 
     def show_value(self, value: Any) -> None:
-        """Show a value without reporting it; the user's grouping of digits stays."""
+        """Show a value without reporting it; None is nothing. Grouping of digits stays."""
         if self._parsed() != value or isinstance(value, bool):
-            self._put(write_number(value))
+            self._put("" if value is None else write_number(value))
         elif self._value == value and not self.wrong:
             return
         self._value = value

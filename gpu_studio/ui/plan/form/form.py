@@ -32,7 +32,7 @@ from gpu_studio.ui.kit.fields.typed import (
     write_number,
     write_wholes,
 )
-from gpu_studio.ui.plan.plan_view import PlanView
+from gpu_studio.ui.plan.plan_view import AS_IN_SCRIPT, PlanView
 from gpu_studio.ui.plan.python_files import Parameter
 
 LABEL = 128
@@ -77,9 +77,12 @@ class FormRow(QWidget):
 
     def show_view(self, view: PlanView) -> None:
         """Show the field's value in the plan, and its error."""
-        self.control.show_value(self.field.value(view.plan))
+        own, name = view.plan.training.as_in_script, self.field.path.removeprefix("training.")
+        unknown = name in own and isinstance(self.control, WholeNumber)
+        self.control.show_value(None if unknown else self.field.value(view.plan))
+        self.label.setText(self.field.label + AS_IN_SCRIPT * (name in view.of_script))
         self.say(self._problems(view))
-        self.back.setVisible(not self.field.is_default(view.plan))
+        self.back.setVisible(name not in view.of_script and not self.field.is_default(view.plan))
 
     def say(self, problems: tuple[Problem, ...]) -> None:
         """Tell what is wrong, under the control; nothing takes no room.
