@@ -135,7 +135,7 @@ def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLos
             ["Return (x, y).", "If the samples themselves are the targets, return (x, x)."],
         )
     targets, outputs = examples(dataset, model)[0]
-    packed = _beside(model, targets)
+    packed = _beside(model, targets, made.output_names or ())
     fresh = type(made)(
         made._user_loss,  # noqa: SLF001 - as below: Keras has no other way to them
         made._user_loss_weights,  # noqa: SLF001
@@ -160,8 +160,14 @@ def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLos
     ]
 
 
-def _beside(model: keras.Model, targets: Any) -> Any:
-    """Return the targets in the places of their outputs; None where an output has none."""
+def _beside(model: keras.Model, targets: Any, names: Sequence[str]) -> Any:
+    """Return the targets in the places of their outputs; None where an output has none.
+
+    Of outputs in a list, `fit` finds those of a dictionary by the outputs' `names`.
+    """
+    in_order = isinstance(_structure(model), list | tuple)
+    if in_order and isinstance(targets, dict) and set(targets) == set(names):
+        return [targets[name] for name in names]
     given, ends = keras.tree.flatten(targets), list(range(len(model.outputs)))
     places = ends_with_loss(model, ends, len(given))
     if len(places) == len(ends):
