@@ -20,6 +20,7 @@ from gpu_studio.export.model import model as model_text
 from gpu_studio.export.optimizers import optimizer, optimizer_parameters
 from gpu_studio.export.own_code import options_of, own_code, place_of
 from gpu_studio.export.script_text import call, fill, indented, listing, literal, options
+from gpu_studio.export.steps import GIVING_WAY
 from gpu_studio.placement.plan_facts import Learnt
 from gpu_studio.plan import Named, OutputTraining, reference, shown, strategy_of
 from gpu_studio.plan.keras_objects import LOSSES, METRICS, keras_name
@@ -104,9 +105,11 @@ def build_model($parameters):
 
 def building(fitted: FittedPlan) -> str:
     """The functions `make_optimizer`, if the plan names the optimizer, and `build_model`."""
-    compiled = compiling(fitted)
-    compiled = f"{compiled}\n{_by_xla(fitted)}".strip()
+    gives_way = _gives_way(fitted)
+    lines = compiling(fitted), _by_xla(fitted), "go_on_without_xla(model)" if gives_way else ""
+    compiled = "\n".join(filter(None, lines))
     made = f"{optimizer(fitted.facts)}\n\n" if "make_optimizer(" in compiled else ""
+    made += GIVING_WAY + _GOING_ON if gives_way else ""
     model, parameters = fitted.plan.model, ", ".join(model_parameters(fitted))
     if model.name is not None:
         return made + _built_in(fitted, compiled, parameters)
@@ -144,6 +147,67 @@ def _by_xla(fitted: FittedPlan) -> str:
         return "model.jit_compile = False" if fitted.seen.varies else ""
     on_cpu = bool(devices) and devices[0].startswith("CPU")
     return "" if on_cpu or xla.cannot or fitted.seen.varies else _ON_A_CARD
+
+
+_GOING_ON = """\
+def go_on_without_xla(model):
+    \"\"\"Let `fit` go on without XLA where that cannot compile the model's step.\"\"\"
+
+    def giving_way(step):
+        make, name = getattr(model, f"make_{step}_function"), f"{step}_function"
+
+        def made(force=False):
+            before = getattr(model, name)
+            make(force)
+            by_xla = getattr(model, name)
+
+            def first(batches):
+                setattr(model, name, by_xla)
+                again = held(batches, model.steps_per_execution)
+
+                def without():
+                    model.jit_compile = False
+                    make(force=True)
+                    return getattr(model, name)(again())
+
+                logs, error = or_without_xla(lambda: by_xla(again()), without)
+                if error is not None:
+                    show_without_xla(error)
+                return logs
+
+            if by_xla is not before and model.jit_compile:
+                setattr(model, name, first)
+
+        return made
+
+    for step in ("train", "test"):
+        setattr(model, f"make_{step}_function", giving_way(step))
+
+
+def held(batches, count):
+    \"\"\"What iterates over the next batches, as often as it is called.
+
+    Where they come of a dataset, it gives what that gives: a step is compiled once.
+    \"\"\"
+    some = [*itertools.islice(batches, count)]
+    kind = getattr(batches, "element_spec", None)
+    kinds = [isinstance(each, tf.TensorSpec) for each in tf.nest.flatten(kind)]
+    if not isinstance(batches, tf.data.Iterator) or not all(kinds):
+        return lambda: iter(some)
+    again = tf.data.Dataset.from_generator(lambda: some, output_signature=kind)
+    return lambda: iter(again)
+
+
+"""
+
+
+def _gives_way(fitted: FittedPlan) -> bool:
+    """Whether steps that XLA may compile go on without it where it cannot."""
+    plan = fitted.plan
+    devices, cards = plan.distribution.devices, fitted.facts.may_use_cards
+    real = cards and not (devices and devices[0].startswith("CPU"))
+    compiles = fitted.built.xla.compiles(plan, real=real, varies=fitted.seen.varies)
+    return plan.training.jit_compile == "auto" and compiles
 
 
 def _built_in(fitted: FittedPlan, compiled: str, parameters: str) -> str:

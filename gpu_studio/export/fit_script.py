@@ -137,6 +137,7 @@ def train(arguments):
     $built
     $shares
     $placing
+    $slots
 
     def tell(epoch, logs):
         show(f"epoch {epoch + 1}/{arguments.epochs}", logs)
@@ -180,6 +181,10 @@ if inspect.isgenerator(training):
 _READ_ONCE = """
 if inspect.isgenerator(training) and arguments.epochs > 1:
     raise SystemExit("A generator is read once: give one without end or a Dataset.")"""
+_SLOTS = """\
+if model.built:
+    # Else `fit` would trace its step once more, to make the optimizer's variables.
+    model.optimizer.build(model.trainable_variables)"""
 _SCOPE = """\
 # In the strategy's scope, variables are made where it keeps them: $where.
 with strategy.scope():
@@ -217,6 +222,7 @@ def fitting(fitted: FittedPlan) -> str:
         built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
         shares=_counting(fitted) if several else "",
         placing=PLACING if facts.placed else "",
+        slots="" if written.has_scope or fitted.built.own_steps else _SLOTS,
         callbacks="\n".join(_callbacks(fitted)),
         given="\n".join(_fit_arguments(fitted)),
         save=_SAVE if saved else "",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gpu_studio.export import placed_steps, replica_steps
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.script_text import fill
+from gpu_studio.export.script_text import fill, functions_of
 from gpu_studio.export.step_parts import called, reseeding, scaling, state_names, unwrapping
 from gpu_studio.export.strategies import written_as
+from gpu_studio.plan import strategy_of
 
 _STEPS = """\
 $helpers
@@ -26,8 +27,7 @@ def make_steps($parameters):
 """
 
 _TRAIN = """\
-$decided
-@tf.function(reduce_retracing=True$compiled)
+$compiled
 def train_step(x, y$step):
     $reseed
     with tf.GradientTape() as tape:
@@ -61,8 +61,7 @@ def train_on_device(x, y):
     optimizer.apply(gradients, model.trainable_variables)
     return loss$outputs
 
-$decided
-@tf.function(reduce_retracing=True$compiled)
+$compiled
 def train_step(x, y$step):
     $reseed
     # Everything in `run` is on the strategy's device: gradients and updates too.
@@ -107,7 +106,9 @@ def steps(facts: ScriptFacts) -> str:
     )
     return fill(
         _STEPS,
-        helpers=replica_steps.helpers(facts),
+        helpers=GIVING_WAY + _WHERE_FIT_WOULD
+        if _may_compile(facts)
+        else replica_steps.helpers(facts),
         parameters=", ".join(parameters(facts)),
         before="\n".join(filter(None, [lines(facts) for lines in before])),
         unwrapping=unwrapping(facts),
@@ -134,30 +135,72 @@ def parameters(facts: ScriptFacts) -> list[str]:
     return [*strategy, "model", "optimizer", "loss_of", *metrics]
 
 
+GIVING_WAY = (
+    functions_of("xla.py", "or_without_xla")
+    + """\
+def show_without_xla(error):
+    \"\"\"Say why a step is not compiled by XLA, without the lines that made it.\"\"\"
+    lines = str(error).split("\\n")
+    why = next((line for line in lines if "XLA" in line), lines[0])
+    print(f"XLA could not compile a step, which goes on without it: {why}")
+
+
+"""
+)
+"""The functions by which a step goes on without XLA, as the text of a script."""
 _WHERE_FIT_WOULD = """\
-# As `fit` has it do: XLA compiles the step on a card, if all layers allow that.
-cards = tf.config.list_logical_devices("GPU")
-by_xla = bool(cards) and all(each.supports_jit for each in model._flatten_layers())
+def compiling(model):
+    \"\"\"What compiles steps: XLA on a card, if all layers allow that, as `fit` has it do.
+
+    Where it cannot, they go on without it.
+    \"\"\"
+    cards = tf.config.list_logical_devices("GPU")
+    allowed = bool(cards) and all(each.supports_jit for each in model._flatten_layers())
+
+    def compiled(step):
+        without = tf.function(step, reduce_retracing=True)
+        by_xla = tf.function(step, reduce_retracing=True, jit_compile=True)
+        kept = []  # the one of them that trains, once that is known
+
+        def first(*batch):
+            found, error = or_without_xla(
+                lambda: by_xla(*batch),
+                lambda: without(*batch),
+            )
+            if error is not None:
+                show_without_xla(error)
+            kept.append(by_xla if error is None else without)
+            return found
+
+        return (lambda *batch: (kept or [first])[0](*batch)) if allowed else without
+
+    return compiled
+
 """
 
 
-def _by_xla(facts: ScriptFacts) -> tuple[str, str]:
-    """What decides whether XLA compiles the step, and the argument that says so."""
+def _may_compile(facts: ScriptFacts) -> bool:
+    """Whether XLA compiles the steps where the script finds a card, as `fit` has it do."""
     chosen, devices = facts.plan.training.jit_compile, facts.plan.distribution.devices
-    if chosen == "auto" and not (devices and devices[0].startswith("CPU")):
-        return _WHERE_FIT_WOULD, ", jit_compile=by_xla"
-    return "", ", jit_compile=True" if chosen is True else ""
+    of_cards = facts.may_use_cards and not (devices and devices[0].startswith("CPU"))
+    return chosen == "auto" and of_cards and strategy_of(facts.plan).compiles_steps
+
+
+def _compiler(facts: ScriptFacts) -> str:
+    """Return what stands above the step of training, and compiles it."""
+    if _may_compile(facts):
+        return "@compiling(model)"
+    by_xla = ", jit_compile=True" if facts.plan.training.jit_compile is True else ""
+    return f"@tf.function(reduce_retracing=True{by_xla})"
 
 
 def _alone(facts: ScriptFacts) -> tuple[str, str]:
     on_device = written_as(facts.plan).has_scope
     outputs, count = (", outputs", COUNT) if facts.plan.training.metrics else ("", "")
     penalty = _PENALTY if facts.from_file else ""
-    decided, compiled = _by_xla(facts)
     train = fill(
         _TRAIN_ON_DEVICE if on_device else _TRAIN,
-        decided=decided,
-        compiled=compiled,
+        compiled=_compiler(facts),
         step=", step" if facts.draws else "",
         reseed=reseeding(facts),
         model=called(facts, "True"),

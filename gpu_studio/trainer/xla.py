@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import keras
 import tensorflow as tf
@@ -33,6 +33,7 @@ from gpu_studio.trainer.whole_batches import as_part
 XLA = "xla"
 """What a checkpoint calls whether XLA compiles the steps of its run."""
 AUTO: Literal["auto"] = "auto"
+Result = TypeVar("Result")
 By = bool | Literal["auto"]
 """Whether XLA compiles the steps; with "auto" they go on without it where it cannot."""
 _AS_IT_BEGAN = (
@@ -127,6 +128,25 @@ def _words(xla: XlaFacts, plan: Plan, here: RunsOn, *, compiled: bool) -> str:
     return ""
 
 
+# This is also written into exported scripts, as it is.
+
+
+def or_without_xla(
+    step: Callable[[], Result], without: Callable[[], Result]
+) -> tuple[Result, tf.errors.OpError | None]:
+    """Return what a first step by XLA gives, or without where it cannot compile that.
+
+    And why it could not, else None. What cannot be compiled has changed nothing, so
+    that the same batch can be trained on. Where memory ran out, XLA is not to blame.
+    """
+    try:
+        return step(), None
+    except tf.errors.ResourceExhaustedError:
+        raise
+    except tf.errors.OpError as error:
+        return without(), error
+
+
 class CompiledProgram(Program):
     """A program whose steps of training XLA may compile.
 
@@ -160,13 +180,16 @@ class CompiledProgram(Program):
         if self._is_sure or not self._gives_way:
             return super()._call(stream, first_step, count)
         held, kind = {"held": stream.get_next()}, {"held": stream.element_spec}
-        try:
-            call = self._alone_with(held, kind, first_step)
-        except tf.errors.ResourceExhaustedError:
-            raise
-        except tf.errors.OpError as error:
+
+        def step() -> Call:
+            return self._alone_with(held, kind, first_step)
+
+        def without() -> Call:
             self._without_xla()
-            call = self._alone_with(held, kind, first_step)
+            return step()
+
+        call, error = or_without_xla(step, without)
+        if error is not None:
             self._tell_without(error)
         self._is_sure = True
         if count == 1 or call.over:

@@ -128,21 +128,25 @@ def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("way", "asked", "setting", "written"),
+    ("way", "asked", "setting", "written", "gives_way"),
     [
-        ("none", None, "auto", None),
-        ("none", None, "false", "False"),
-        ("none", None, "true", "True"),
-        ("none", True, "false", "False"),
-        ("one_device", None, "auto", 'bool(tf.config.list_logical_devices("GPU"))'),
-        ("on the CPU", None, "auto", None),
-        ("one_device", False, "auto", None),
-        ("one_device", True, "auto", None),
-        ("mirrored", None, "auto", None),
-        ("mirrored", None, "false", None),
+        ("none", None, "auto", None, True),
+        ("none", None, "false", "False", False),
+        ("none", None, "true", "True", False),
+        ("none", True, "false", "False", False),
+        ("none", True, "auto", None, True),
+        ("one_device", None, "auto", 'bool(tf.config.list_logical_devices("GPU"))', True),
+        ("on the CPU", None, "auto", None, False),
+        ("on the CPU", True, "auto", None, True),
+        ("one_device", False, "auto", None, False),
+        ("one_device", True, "auto", None, True),
+        ("mirrored", None, "auto", None, False),
+        ("mirrored", None, "false", None, False),
     ],
 )
-def test_that_xla_compiles_the_steps_of_a_script_as_those_of_its_run(way, asked, setting, written):
+def test_that_xla_compiles_the_steps_of_a_script_as_those_of_its_run(
+    way, asked, setting, written, gives_way
+):
     found = FACTS["plateau"]
     model = replace(found.model, xla=XlaFacts(asked))
     settings = [f"training.jit_compile={setting}"]
@@ -151,8 +155,10 @@ def test_that_xla_compiles_the_steps_of_a_script_as_those_of_its_run(way, asked,
         settings += ["distribution.strategy=one_device", f"distribution.devices=['{device}']"]
         way = "none"
     text = script("plateau", way, replace(found, model=model), *settings)
-    lines = [line.strip() for line in text.splitlines() if "jit_compile" in line]
-    assert lines == ([] if written is None else [f"model.jit_compile = {written}"])
+    lines = [line.strip() for line in text[text.index("def build_model(") :].splitlines()]
+    named = [line for line in lines if "jit_compile" in line]
+    assert named == ([] if written is None else [f"model.jit_compile = {written}"])
+    assert ("go_on_without_xla(model)" in lines) is ("or_without_xla" in text) is gives_way
     varying = replace(found, data=replace(found.data, varies=True))
     assert "model.jit_compile = False" in script("plateau", "none", varying)
 

@@ -21,6 +21,7 @@ from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_file
 from gpu_studio.export import ExportError, python_script
+from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.placement.plan_facts import (
     ArrayFacts,
     DataFacts,
@@ -32,9 +33,11 @@ from gpu_studio.placement.plan_facts import (
 from gpu_studio.plan import Callback, Plan
 
 CLOSE = 1e-5
+BY_XLA, WITHOUT = "by XLA if it can", "XLA could not compile"
 OWN = """
 import keras
 import numpy as np
+import tensorflow as tf
 
 
 def rate_of_epoch(epoch, start=0.05):
@@ -63,6 +66,20 @@ def build():
     model.compile(
         keras.optimizers.Adam(0.01, gradient_accumulation_steps=2), "mse", metrics=["mae"]
     )
+    return model
+
+
+class Spelled(keras.layers.Layer):
+    def call(self, inputs):
+        words = tf.strings.as_string(inputs)  # which XLA cannot
+        return inputs + 0 * tf.cast(tf.strings.length(words), inputs.dtype)
+
+
+def spelled():
+    inputs = keras.Input((6,))
+    x = Spelled()(keras.layers.Dense(8, "relu", name="first")(inputs))
+    model = keras.Model(inputs, keras.layers.Dense(1, name="last")(x))
+    model.compile("sgd", "mse", metrics=["mae"], jit_compile=True)
     return model
 """
 OWN += """
@@ -192,7 +209,7 @@ CASES: dict[str, tuple[str, ...]] = {
         ),
     ),
     "fitted phases, mirrored": (*SYNTHETIC, *FITTED, *LATER, *MIRRORED),
-    "fitted parts of passes": (
+    "fitted parts of passes, by XLA if it can": (
         *SYNTHETIC,
         *FITTED,
         'training.loss="compiled"',
@@ -359,7 +376,8 @@ def plan_of(case: str, own: Path) -> Plan:
         for each in (CASES | OF_FILES | PLACED_CASES)[case]
     ]
     if case.startswith("fitted"):
-        settings += [f'data.python="{own}:load"', f'model.python="{own}:build"']
+        build = "spelled" if BY_XLA in case else "build"
+        settings += [f'data.python="{own}:load"', f'model.python="{own}:{build}"']
     return small_plan(*settings, "training.checkpoint.every_epochs=0")
 
 
@@ -367,6 +385,8 @@ def script_of(case: str, own: Path) -> str:
     facts = (SEEN, BUILT) if case.startswith("fitted") else FACTS.get(case, (None, None))
     if case.startswith("built in"):
         facts = MADE, BUILT_IN
+    if BY_XLA in case:
+        facts = SEEN, replace(BUILT, xla=XlaFacts(asked=True), conditional=False)
     return python_script(plan_of(case, own), None, own.parent, *facts)
 
 
@@ -384,6 +404,8 @@ def test_that_these_scripts_train_as_the_runs_do(cases: dict[str, Any], tmp_path
     runs = zoo_runs.trained_plans({case: plan_of(case, own) for case in cases}, tmp_path)
     for case, said in zip(cases, printed, strict=True):
         told = epochs_in(said)
+        without = said.count(WITHOUT), sum(WITHOUT in each for each in runs[case].warned)
+        assert without == ((1, 1) if BY_XLA in case else (0, 0)), case
         assert not runs[case].refused + runs[case].crashed, case
         assert len(told) == len(runs[case].epochs) > 2, f"{case}: {said[-3000:]}"
         for mine, wanted in zip(told, runs[case].epochs, strict=True):
