@@ -174,6 +174,7 @@ def what_it_sees(plan: plans.Plan, facts: PlanFacts) -> dict[str, Any]:
         if data and not data.streamed
         else {},
         "stream": data.streamed if data else "",
+        "fit": dict(data.fit) if data else {},
         "data_notes": list(data.notes) if data else [],
         "notes": [asdict(note) for note in notes],
     }
@@ -181,6 +182,7 @@ def what_it_sees(plan: plans.Plan, facts: PlanFacts) -> dict[str, Any]:
 
 def _say_what_it_sees(plan: plans.Plan, facts: PlanFacts) -> None:
     from gpu_studio.common.figures import grouped
+    from gpu_studio.plan.scripts import in_words
 
     seen = what_it_sees(plan, facts)
     say()
@@ -191,6 +193,8 @@ def _say_what_it_sees(plan: plans.Plan, facts: PlanFacts) -> None:
                 **{split: grouped(count) for split, count in samples.items()}
             )
         )
+    if given := in_words(seen["fit"]):
+        say(f"The script gives fit {given}.")
     for sentence in seen["data_notes"]:
         say(f"Note: {sentence}")
     for each in seen["notes"]:

@@ -61,7 +61,7 @@ GIVEN = {}
 def given_to_fit(file, part, arguments=()):
     \"\"\"The model of a script, its data, or the callbacks that know the model.\"\"\"
     if part == "callbacks":
-        return GIVEN["callbacks"]
+        return GIVEN["callbacks"] or []
     code = compile(file.read_bytes(), str(file), "exec")
     model, given = call_of_fit(str(file), code, arguments)
     if part == "data":

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Any
 
-from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training
+from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training, shown
 
 FIT = "fit"
 """What a plan writes in the place of a function for what a script's call of `fit` is given."""
@@ -164,6 +164,13 @@ def as_in_plan(name: str, value: Any) -> Any:
     if name == _SHUFFLE:
         return bool(whole) if isinstance(value, bool) else None
     return whole if 0 < whole < _LARGE else None
+
+
+def in_words(given: Mapping[str, Any]) -> str:
+    """What `fit` is given of what a plan has, without defaults: `epochs=3, shuffle=false`."""
+    usual = Training()
+    others = {name: value for name, value in given.items() if value != getattr(usual, name)}
+    return ", ".join(f"{name}={shown(value)}" for name, value in others.items())
 
 
 _UNKNOWN = object()

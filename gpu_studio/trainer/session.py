@@ -12,11 +12,12 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.contract import events
-from gpu_studio.plan import Plan, cluster_of, listed, shown
+from gpu_studio.plan import Plan, cluster_of, listed
 from gpu_studio.plan.catalogue import needs_length
 from gpu_studio.plan.data import files_in, groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.plan.rules.start_rules import unmeasured
+from gpu_studio.plan.scripts import in_words
 from gpu_studio.trainer import batches, devices, keras_objects, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
@@ -317,10 +318,10 @@ def _loaded(plan: Plan, base: Path, tell: Any) -> tuple[Plan, Dataset]:
     if plan.data.folder:  # with many images it takes minutes
         tell(events.Log(message=f"Reading the {files_in(plan.data).word} in {plan.data.folder}."))
     dataset = load_data(plan.data, plan.training.seed, base)
-    if taken := [name for name in plan.training.as_in_script if name in dataset.fit]:
-        values = ", ".join(f"{name}={shown(dataset.fit[name])}" for name in taken)
-        tell(events.Log(message=f"As in {dataset.name}: {values}."))
-        plan = plan.completed(dataset.fit)
+    left = plan.training.as_in_script
+    if taken := in_words({name: value for name, value in dataset.fit.items() if name in left}):
+        tell(events.Log(message=f"As in {dataset.name}: {taken}."))
+    plan = plan.completed(dataset.fit)
     _refuse_unmeasured(plan, dataset)
     for sentence in dataset.notes:
         tell(events.Warned(message=sentence))

@@ -178,12 +178,14 @@ def test_that_the_numbers_that_a_model_gets_and_notes_on_it_are_told() -> None:
     lacks = "The test split has no samples of class 2. Its figures say nothing of it."
     data = replace(DATA, x_shape=(8, 8, 3), highest=1.0, pixels=True, notes=(lacks,))
     plan = Plan(data=Data(table="homes.csv", options={"targets": ["price"]}))
+    data = replace(data, fit={"epochs": 3})
     facts = PlanFacts(data, replace(MODEL, notes=(note,)))
     told = model_command.what_it_sees(plan, facts)
     assert told == {
         "sample": "8 × 8 × 3, float32 in 0…1, bytes divided by 255",
         "samples": {"train": 800, "validation": 100, "test": 100},
         "stream": "",
+        "fit": {"epochs": 3},
         "data_notes": [lacks],
         "notes": [{"name": "compiled model", "text": note.text, "why": note.why}],
     }

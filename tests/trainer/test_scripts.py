@@ -69,6 +69,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--rows", type=int, default=120)
+    parser.add_argument("--plain", action="store_true")
     given = parser.parse_args()
     settings = Settings()
     keras.utils.set_random_seed(7)
@@ -89,6 +90,10 @@ def main():
         "sparse_categorical_crossentropy",
         metrics=["accuracy"],
     )
+    callbacks = [
+        Noting(model),
+        keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.5),
+    ]
     # All in one batch, so that nothing depends on the order in which samples are drawn.
     history = model.fit(
         x,
@@ -97,10 +102,7 @@ def main():
         epochs=given.epochs,
         validation_split=0.25,
         sample_weight=weights,
-        callbacks=[
-            Noting(model),
-            keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.5),
-        ],
+        callbacks=None if given.plain else callbacks,
         verbose=0,
     )
     Path("history.json").write_text(json.dumps(history.history))
@@ -203,6 +205,13 @@ def split(plan: Plan, distribution: Distribution) -> Plan:
     return replace(plan, devices=two, distribution=distribution)
 
 
+def started_with(plan: Plan, words: list[str]) -> Plan:
+    """The plan whose script gets these words of a shell."""
+    options = {"arguments": words}
+    model, data = replace(plan.model, options=options), replace(plan.data, options=options)
+    return replace(plan, model=model, data=data)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the scripts, which are allowed."""
@@ -246,16 +255,8 @@ def trained(folder: Path) -> dict[str, Trained]:
         made[f"churn {way}"] = split(plan("churn"), distribution)
         made[f"pictures {way}"] = split(plan("pictures"), distribution)
         made[f"stream {way}"] = split(plan("stream"), distribution)
-    fewer = plan("churn")
-    words = {"arguments": ["--rows", "60", "--epochs", "2"]}
-    made["told"] = split(
-        replace(
-            fewer,
-            model=replace(fewer.model, options=words),
-            data=replace(fewer.data, options=words),
-        ),
-        Distribution(),
-    )
+    words = ["--rows", "60", "--epochs", "2", "--plain"]
+    made["told"] = split(started_with(plan("churn"), words), Distribution())
     for place, name in enumerate(WRONG):
         made[name] = split(plan(f"wrong_{place}"), Distribution())
     return zoo_runs.trained_plans(made, folder)
@@ -294,6 +295,15 @@ def test_that_a_script_of_streams_trains_the_epochs_that_it_gives_fit(
     for mine, wanted in zip(run.epochs, by_fit["stream"], strict=True):
         assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
     assert not [each for each in run.warned if "gives fit" in each]
+
+
+@pytest.mark.parametrize(("name", "by_steps"), [("by batches", True), ("wants an option", False)])
+def test_that_a_script_that_lacks_a_word_is_advised_of_that(
+    trained: dict[str, Trained], name: str, by_steps: bool
+) -> None:
+    advice = " ".join(trained[name].advice)
+    assert ("train_on_batch" in advice) == by_steps
+    assert 'data.options.arguments=["--epochs", "3"]' in advice
 
 
 def test_that_a_run_keeps_what_its_script_gave_fit(
@@ -343,9 +353,12 @@ def test_that_an_exported_script_runs_the_script_and_trains_the_same(
     loss = "sparse_categorical_crossentropy"
     learnt = Learnt("classes", False, loss, ("accuracy",), compiled=True)
     plan = split(plans.load(folder / "churn.py"), WAYS["mirrored"])
-    exported = folder / "exported.py"
-    exported.write_text(python_script(plan, None, folder, seen, ModelFacts(learnt=learnt)))
-    (said,) = script_jobs.printed_by([exported], folder)
+    exported, plain = folder / "exported.py", folder / "plain.py"
+    for file, each in ((exported, plan), (plain, started_with(plan, ["--plain"]))):
+        file.write_text(python_script(each, None, folder, seen, ModelFacts(learnt=learnt)))
+    said, said_plain = script_jobs.printed_by([exported, plain], folder)
+    without = ["learning_rate" not in each for each in epochs_in(said_plain)]
+    assert without == [True] * 3, said_plain  # its callbacks are None
     told = epochs_in(said)
     assert len(told) == 3, said[-3000:]
     for mine, wanted in zip(told, by_fit["churn"], strict=True):

@@ -297,21 +297,18 @@ _BY_STEPS = (
     "into the train_step of a keras.Model."
 )
 _WORDS = (
-    "What a shell would give it, the plan does, and nothing by default: model.options.arguments "
-    'and data.options.arguments are both to be such as ["--epochs", "3"], or --epochs gets a '
-    "default in the script."
+    "What a shell would give it stands in the plan, for the model and for the data: --set "
+    """'model.options.arguments=["--epochs", "3"]' 'data.options.arguments=["--epochs", "3"]'. """
+    "Or give --epochs a default in the script."
 )
 
 
 def _no_fit(file: Path, ended: SystemExit | None, said: str) -> UserCodeError:
-    if ended is None:
-        return UserCodeError(
-            f"{file.name} ended before it called the fit of a model.", [_BY_STEPS, _WORDS]
-        )
+    code = None if ended is None else ended.code
+    how = "" if ended is None else f" by sys.exit({'' if code is None else code})"
     # argparse and the like say what they lack, and end with a number.
-    code = "" if ended.code is None else ended.code
-    why = f": {said}" if said and not isinstance(code, str) else "."
+    why = f": {said}" if said and isinstance(code, int) else "."
     return UserCodeError(
-        f"{file.name} ended by sys.exit({code}) before it called the fit of a model{why}",
-        [_WORDS, _BY_STEPS],
+        f"{file.name} ended{how} before it called the fit of a model{why}",
+        [_WORDS] if code else [_BY_STEPS, _WORDS],
     )
