@@ -47,10 +47,10 @@ quick: ## Run the tests that take less than a minute together; those of the wind
 	@$(PREPARE) test
 	@$(PYTEST) --numprocesses=$(shell nproc) $(IN_PARALLEL) -m "not slow and not window and not processes" $(WITHOUT_WINDOW) $(ARGS)
 
-check: ## Check style, types, and who imports whom
+check: ## Check style, types, names, and who imports whom
 	@$(PREPARE) check
 	@$(MAKE) --no-print-directory static
-	@$(PYTEST) -q -m "not slow" tests/test_imports.py
+	@$(PYTEST) -q -m "not slow" tests/test_imports.py tests/test_names.py
 
 static:
 	@$(VENV_PYTHON) -m ruff check .

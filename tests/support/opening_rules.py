@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -24,6 +25,8 @@ BY_NAME = frozenset(
         "np.fromfile",
     }
 )
+_CALLED = re.compile("|".join(rf"\b{re.escape(each)}\(" for each in BY_NAME | BY_ATTRIBUTE))
+"""Of other files no call is looked at: to parse the whole package takes seconds."""
 _BUNDLED = "files of the package itself"
 _OF_THE_KERNEL = "files of the kernel, which are no regular ones"
 _OF_THE_USER = "data that the plan's user names, looked at before"
@@ -78,6 +81,8 @@ def violations(package: Path) -> list[str]:
 def _calls(package: Path) -> Iterator[tuple[str, int, str]]:
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()
+        if not _CALLED.search(path.read_text(encoding="utf-8")):
+            continue
         for node in ast.walk(import_rules.parsed(path)):
             if isinstance(node, ast.Call) and (call := _opens(node, name)):
                 yield name, node.lineno, call
