@@ -3,8 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from plan_strategies import plans
 
 from gpu_studio.plan import Carve, Distribution, ModelSettings, Named, Plan, dumps, loads
 from gpu_studio.plan.rewriting import rewritten
@@ -72,10 +70,3 @@ def test_that_options_and_slices_are_written_as_in_other_plans() -> None:
 @pytest.mark.parametrize("text", ["", "not toml", "version = 1\nepochs = 3"])
 def test_that_a_text_that_is_no_plan_is_written_anew(text: str) -> None:
     assert rewritten(text, Plan(name="new")) == dumps(Plan(name="new"))
-
-
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(plans(), plans())
-def test_that_any_plan_file_can_be_made_that_of_any_plan(before: Plan, after: Plan) -> None:
-    assert loads(rewritten(dumps(before), after)) == after

@@ -6,7 +6,8 @@ import tomllib
 
 import pytest
 from hypothesis import given, settings
-from plan_strategies import plans
+from hypothesis import strategies as st
+from plan_strategies import machines, plans
 
 from gpu_studio.plan import (
     Carve,
@@ -23,7 +24,9 @@ from gpu_studio.plan import (
     dumps,
     loads,
     starter,
+    validate,
 )
+from gpu_studio.plan.rewriting import rewritten
 from gpu_studio.plan.values import Callback, OutputTraining
 
 FULL = Plan(
@@ -62,10 +65,16 @@ FULL = Plan(
 
 
 @pytest.mark.slow
-@settings(max_examples=250)
-@given(plans())
-def test_that_hundreds_of_plans_written_and_read_are_equal(plan):
-    assert loads(dumps(plan)) == plan
+@settings(max_examples=125)
+@given(plans(), plans(), st.none() | machines())
+def test_that_hundreds_of_plans_are_judged_written_and_read_and_a_file_of_one_made_that_of_another(
+    before, after, machine
+):
+    """All that holds of any plan, of each that is made: that takes longer than all of it."""
+    for plan in (before, after):
+        assert all(str(problem).isprintable() for problem in validate(plan, machine))
+        assert loads(dumps(plan)) == plan
+    assert loads(rewritten(dumps(before), after)) == after
 
 
 def test_that_a_plan_with_every_part_is_read_back():

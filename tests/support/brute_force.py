@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
@@ -65,33 +65,78 @@ def tried(
     overlap: bool = True,
 ) -> Tried:
     """What comes of a placement, as the search defines it, layer by layer."""
-    entering = {
-        place: _entering(work, placement, place, work.output_bytes) for place in set(placement)
+    stages = {
+        place: _stage(work, devices, placement, place, count, recompute) for place in set(placement)
     }
-    crossing = {
-        place: _entering(work, placement, place, work.sent_bytes) for place in set(placement)
-    }
-    took = {place: _took(work, placement, place, count, recompute) for place in set(placement)}
-    sending = sum(crossing[place] / (devices[place].bandwidth * count) for place in took)
-    # A stage that is computed again keeps what it was given, by reference or not.
-    there = {place: recompute or devices[place].name.startswith("GPU") for place in took}
-    held = {
-        place: _held(
-            work, placement, place, count, devices, recompute, entering[place] * there[place]
-        )
-        for place in took
-    }
-    one = sum(took.values()) + sending
-    seconds = one + (count - 1) * max(took.values()) if overlap else one * count
-    return Tried(placement, seconds, sum(crossing.values()), held)
+    return _joined(placement, stages, devices, count, overlap)
 
 
 def every(
-    work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False
+    work: Work,
+    devices: Sequence[Device],
+    count: int,
+    *,
+    recompute: bool = False,
+    overlap: bool = True,
 ) -> list[Tried]:
-    """Every placement there is, also those for which there is no room."""
-    directions = placements(len(work.names), len(devices))
-    return [tried(work, devices, placement, count, recompute=recompute) for placement in directions]
+    """Every placement there is, also those for which there is no room.
+
+    What a stage takes hangs on its own layers alone, so that each is computed once."""
+    known: dict[tuple[int, int, int], Stage] = {}
+    found = []
+    for placement in placements(len(work.names), len(devices)):
+        stages = {}
+        for place in set(placement):
+            span = place, placement.index(place), placement.count(place)
+            if span not in known:
+                known[span] = _stage(work, devices, placement, place, count, recompute)
+            stages[place] = known[span]
+        found.append(_joined(placement, stages, devices, count, overlap))
+    return found
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The time of a micro-batch, the bytes that come from elsewhere, and those that it holds."""
+
+    took: float
+    crossing: float
+    held: float
+
+
+def _stage(
+    work: Work,
+    devices: Sequence[Device],
+    placement: Sequence[int],
+    place: int,
+    count: int,
+    recompute: bool,
+) -> Stage:
+    # A stage that is computed again keeps what it was given, by reference or not.
+    there = recompute or devices[place].name.startswith("GPU")
+    entering = _entering(work, placement, place, work.output_bytes) * there
+    return Stage(
+        _took(work, placement, place, count, recompute),
+        _entering(work, placement, place, work.sent_bytes),
+        _held(work, placement, place, count, devices, recompute, entering),
+    )
+
+
+def _joined(
+    placement: tuple[int, ...],
+    stages: Mapping[int, Stage],
+    devices: Sequence[Device],
+    count: int,
+    overlap: bool,
+) -> Tried:
+    sending = sum(
+        stage.crossing / (devices[place].bandwidth * count) for place, stage in stages.items()
+    )
+    took = [stage.took for stage in stages.values()]
+    one = sum(took) + sending
+    seconds = one + (count - 1) * max(took) if overlap else one * count
+    held = {place: stage.held for place, stage in stages.items()}
+    return Tried(placement, seconds, sum(stage.crossing for stage in stages.values()), held)
 
 
 def least_seconds(
