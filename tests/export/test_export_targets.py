@@ -50,10 +50,11 @@ CASES: dict[str, tuple[str, tuple[int, ...], bool, str, dict[str, Any]]] = {
     "picture": ("picture", (2, 3, 2), True, "values", keras_loss("MeanSquaredError")),
 }
 UNDER = {
-    "none": tuple(CASES),
+    "none": ("floats", "one_hot", "labels"),
     "mirrored": ("bytes", "places_apart", "spots"),
     "one_device": ("picture",),
 }
+"""Over replicas a script does all that it does without a strategy, and counts their parts."""
 METRICS = {"binary": '["auto", "auc", "f1_score"]', "classes": '["auto", "f1_score"]'}
 OWN = """
 import parity_models

@@ -18,7 +18,10 @@ from gpu_studio.ui.window.main_window import MainWindow
 
 PLANS = 200
 PAINTED = 8
-"""One plan in so many is laid out and painted as well: that takes longer than all else together."""
+"""One plan in so many is laid out and painted as well, and what was read is shown again.
+
+The first takes longer than all else together, and what is shown again is equal to what was shown.
+"""
 RARE = "line\u2028end, paragraph\u2029end, no\u00a0break, \ufdd0"
 
 # The same plans every time, and a plan that fails is told as it is: to shrink it would take
@@ -51,15 +54,18 @@ def test_that_page_to_text_to_page_is_the_identity_for_hundreds_of_plans(
     def show(plan: Plan) -> None:
         window.document.begin(plan, Path("any.plan.toml"))
         workspace.open(next(tabs))
-        if next(shown) % PAINTED == 0:
+        painted = next(shown) % PAINTED == 0
+        if painted:
             QApplication.processEvents()
         assert window.document.plan == plan
+        assert not window.document.undo_stack.canUndo()
         workspace.open("File")
         again = loads(file.written)
         assert again == plan
-        window.document.begin(again, Path("again.plan.toml"))
-        assert window.document.plan == plan
-        assert not window.document.undo_stack.canUndo()
+        if painted:
+            window.document.begin(again, Path("again.plan.toml"))
+            assert window.document.plan == plan
+            assert not window.document.undo_stack.canUndo()
 
     show()
     assert next(shown) >= PLANS
