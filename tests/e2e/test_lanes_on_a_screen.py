@@ -99,6 +99,7 @@ def lanes(facts: Reported) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_trainer")
 def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, xdotool) -> None:
     at = told(program, has_steps(0))
     start = places(at)

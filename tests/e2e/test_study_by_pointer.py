@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import warm_python
 from real_runs import eventually, kill_trainers
 from training_runs import small_plan
 from x_desk import Desk
@@ -19,6 +21,7 @@ from gpu_studio.contract import lock
 from gpu_studio.lab.study import load_study
 from gpu_studio.plan import save
 from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.runs.state import terminal_event
 from gpu_studio.runs.study_runner import RUNNER_LOCK, being_run
 
@@ -43,6 +46,7 @@ def desk(x_environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator
     own = {
         "GPU_STUDIO_SETTINGS": str(folder / "window.ini"),
         "FAKE_ASKER_STARTS": str(folder / "questions"),
+        TRAINER_VARIABLE: shlex.join(warm_python.command("gpu_studio.trainer")),
     }
     environment = {**x_environment, **own, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
     command = [sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan_file)]

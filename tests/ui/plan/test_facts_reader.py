@@ -194,25 +194,6 @@ def test_that_a_changed_file_is_another_plan(qtbot, reading, tmp_path) -> None:
         done(qtbot, reader)
 
 
-@pytest.mark.slow
-def test_that_tensorflow_itself_answers(qtbot, reading) -> None:
-    reader = FactsReader()
-    reader.follow(Plan(model=ModelSettings(name="mlp"), data=Data(name="digits")))
-    qtbot.waitUntil(lambda: not reader.asking)
-    reader.close()
-    assert reader.error == ""
-    assert reader.facts is not None
-    assert reader.facts.graph is not None
-    assert [layer.name for layer in reader.facts.graph.layers] == [
-        "flatten",
-        "dense",
-        "dense_1",
-        "dense_2",
-        "outputs",
-    ]
-    assert reader.facts.graph.parameters == 335_114
-
-
 def test_that_what_a_step_held_corrects_the_facts_of_that_model_whatever_its_batch(
     qtbot, reading
 ) -> None:

@@ -39,6 +39,16 @@ def test_that_the_layers_the_data_and_the_curve_are_those_of_the_real_model(qtbo
     finally:
         reader.close()
     assert reader.error == ""
+    assert reader.facts is not None
+    assert reader.facts.graph is not None
+    assert [layer.name for layer in reader.facts.graph.layers] == [
+        "flatten",
+        "dense",
+        "dense_1",
+        "dense_2",
+        "outputs",
+    ]
+    assert reader.facts.graph.parameters == 335_114
     assert card.model_detail.text() == "28 × 28 × 1 → 256 → 256 → 256 → 10"
     assert model.totals.text().startswith("335,114 parameters · 1.3 MiB · 67")
     assert [row.kind for row in model.layers.rows if row.parameters] == ["Dense"] * 4
