@@ -53,6 +53,19 @@ def test_that_runs_are_listed_newest_first_whatever_their_state(ended, start, ru
     assert [summary.step for summary in found] == [2, 2, 2, 10]
 
 
+def test_that_a_run_started_when_its_trainer_did_though_its_id_is_ahead_of_the_clock(tmp_path):
+    def started(ago: float) -> tuple[float, float]:
+        run = make_run(tmp_path, Script(trained=1, ago=ago))
+        summary = summarise(run)
+        return summary.started, summary.created
+
+    ahead, by_its_id = started(3600.0)
+    assert 3500 < by_its_id - ahead < 3700
+    # It was made before its trainer began, as every run whose clock was left alone.
+    usual, by_its_id = started(-3600.0)
+    assert usual == by_its_id
+
+
 def test_that_a_run_whose_end_met_a_full_disk_is_lost_for_that_reason(tmp_path):
     run = RunDirectory.create(tmp_path, "x")
     assert summarise(run).reason == "the trainer ended without a word"

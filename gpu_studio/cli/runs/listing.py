@@ -145,7 +145,7 @@ def _document(summary: Summary) -> dict[str, Any]:
         "plan": summary.plan,
         "state": summary.standing,
         "reason": summary.reason,
-        "created": summary.created,
+        "created": summary.started,
         "seconds": summary.seconds,
         "epoch": summary.epoch,
         "epochs": summary.epochs_total,

@@ -53,6 +53,7 @@ _ENDINGS: Final = {"early_stopping": "early stopping", "stopped_now": "without a
 class Summary:
     """One run. Times are in seconds (`created` since 1970, UTC); None is unknown (yet).
 
+    `created` is of its id, by which runs follow one another, and `began` of its trainer's clock.
     `best` is the best epoch by the most informative metric: a validation accuracy, else the
     validation loss, else any. `curve` has that metric of each epoch, `losses` the validation loss,
     else the loss; `peaks` the peak bytes of each device. `model` is the name of the built model,
@@ -87,6 +88,15 @@ class Summary:
     hosts: tuple[str, ...] = ()
     job: str = ""
     left: bool = False
+    began: float | None = None
+
+    @property
+    def started(self) -> float:
+        """When it started, in seconds since 1970 (UTC).
+
+        An id lies ahead of the clock where that had been set back (`new_id`).
+        """
+        return self.created if self.began is None else min(self.created, self.began)
 
     @property
     def standing(self) -> str:
@@ -297,6 +307,7 @@ def _summary(run: RunDirectory, history: History) -> Summary:
         practice=history.practice,
         hosts=hosts_of(history.workers, history.started),
         job=cluster_file.job_of(run) if history.state == "lost" else "",
+        began=history.started.time if history.started else None,
     )
 
 

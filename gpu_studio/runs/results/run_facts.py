@@ -196,7 +196,7 @@ def _result(run: RunFigures) -> Iterator[Fact]:
     if lag is not None:
         words = f"{grouped(lag, 2)} updates by others while a step was computed"
         yield Fact(RESULT, LAG, words, lag)
-    yield Fact(RESULT, "started", moment(summary.created), summary.created)
+    yield Fact(RESULT, "started", moment(summary.started), summary.started)
     yield Fact(RESULT, TIME, duration(summary.seconds), summary.seconds)
 
 

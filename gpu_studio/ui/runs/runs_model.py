@@ -175,7 +175,7 @@ _TEXTS: Mapping[int, Callable[[RunRow], str]] = {
     MARK: lambda row: row.state,
     RUN: lambda row: row.title,
     STATE: lambda row: row.state_words,
-    STARTED: lambda row: figures.moment(row.summary.created),
+    STARTED: lambda row: figures.moment(row.summary.started),
     DURATION: progress,
     BEST: best,
     MEMORY: peak,

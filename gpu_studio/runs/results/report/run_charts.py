@@ -229,7 +229,7 @@ def compared_names(runs: Sequence[RunFigures]) -> list[str]:
 
 def began(run: RunFigures) -> float:
     """The time of the run's first event, in seconds since 1970 (UTC)."""
-    return run.times.spans[0].begin if run.times.spans else run.summary.created
+    return run.times.spans[0].begin if run.times.spans else run.summary.started
 
 
 def _names_of_epochs(run: RunFigures) -> Iterable[str]:

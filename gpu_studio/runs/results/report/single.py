@@ -76,7 +76,7 @@ def header(run: RunFigures) -> Markup:
     ]
     # Not the local time of the window: a report is read elsewhere, and later.
     more = (run.environment.get("computer"), known.get("tags"))
-    origin = [known["run"], moment(summary.created), *filter(None, more), *named]
+    origin = [known["run"], moment(summary.started), *filter(None, more), *named]
     state = tag("span", summary.state, class_=f"state {STATES[summary.state]}")
     return tag(
         "header",

@@ -165,7 +165,7 @@ def _runs_rows(runs: Sequence[RunFigures]) -> Iterator[list[Child]]:
         state = tag("span", run.summary.state, class_=STATES[run.summary.state])
         reported = f"{outcome(run)} {run.why.message if run.why else ''}".rstrip()
         name = join(sample(place), " ", run.title)
-        yield [name, run.id, join(state, " · ", reported), moment(run.summary.created)]
+        yield [name, run.id, join(state, " · ", reported), moment(run.summary.started)]
 
 
 def _differences(comparison: Comparison) -> Markup:
