@@ -48,9 +48,13 @@ def change_to(plan: Plan, mended: Plan, text: str) -> SuggestedChange:
     return SuggestedChange(text=text, field=".".join(names), value=after)
 
 
-def against_divergence(plan: Plan) -> list[SuggestedChange]:
-    """Changes that keep a loss finite: smaller steps, clipped gradients, full precision."""
-    return offered(plan, _against_divergence(plan))
+def against_divergence(plan: Plan, as_compiled: bool = False) -> list[SuggestedChange]:
+    """Changes that keep a loss finite: smaller steps, clipped gradients, full precision.
+
+    Of an optimizer `as_compiled` the plan changes neither rate nor options.
+    """
+    mends = () if as_compiled else _against_divergence(plan)
+    return offered(plan, [*mends, *_more_precision(plan)])
 
 
 def without_xla(plan: Plan) -> list[SuggestedChange]:
@@ -109,5 +113,8 @@ def _against_divergence(plan: Plan) -> Iterator[SuggestedChange]:
         yield SuggestedChange(
             text="Clip the gradients", field="training.options.global_clipnorm", value=CLIP
         )
+
+
+def _more_precision(plan: Plan) -> Iterator[SuggestedChange]:
     if plan.training.mixed_precision:
         yield SuggestedChange(text="Full precision", field="training.mixed_precision", value=False)

@@ -57,8 +57,9 @@ class ArrayFacts:
     """One array of a sample, of its targets or weights, or an input or output of a model.
 
     `path` leads to it in the structure that it is part of: names of dictionaries, places of tuples;
-    `()` is the structure itself. `shape` is that of a sample. `ids`, `one_hot`, `sparse` and
-    `between` say more of a target, as in `plan.targets.Target`; ends of a model have a `name`.
+    `()` is the structure itself. `shape` is that of a sample. `ids`, `one_hot`, `sparse`,
+    `between` and `missing` say more of a target, as in `plan.targets.Target`; ends of a model have
+    a `name`.
     """
 
     path: tuple[str | int, ...] = ()
@@ -69,6 +70,7 @@ class ArrayFacts:
     name: str = ""
     sparse: bool = False
     between: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
+    missing: int | None = None
 
     @property
     def target(self) -> Target:

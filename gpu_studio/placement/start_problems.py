@@ -25,7 +25,6 @@ from gpu_studio.plan import (
 from gpu_studio.plan.catalogue import SCHEDULES, needs_length, steps_of
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.plan.rules.start_rules import (
-    beside_own_steps,
     never_ends,
     parts_in_words,
     read_to_their_ends,
@@ -99,27 +98,14 @@ def _warm_up_steps(schedule: Named, steps_per_epoch: int) -> int:
 
 
 def _beside_own_steps(plan: Plan, model: ModelFacts) -> Iterator[Problem]:
-    """A model with steps of its own leaves no room for what only Keras' default step does."""
-    if not model.own_steps:
-        return
-    own = f"the model has its own {model.own_steps[0]}"
-    said = {
-        "training.class_weight": (
-            shown(plan.training.class_weight),
-            (
-                f"it counts in Keras' default step alone, and {own}: leave it out, or return "
-                "weights of the samples with the data, (x, y, weights)"
-            ),
-        ),
-        "training.phases": (
-            "given",
-            (
-                f"a phase begins with a new optimizer, and {own}, which decides by itself what it "
-                "uses: leave the phases out, or train a second plan that begins with its weights"
-            ),
-        ),
-    }
-    yield from (Problem(field, *said[field]) for field in beside_own_steps(plan.training))
+    """A model with steps of its own leaves no room for later phases."""
+    if model.own_steps and plan.training.phases:
+        why = (
+            "a phase begins with a new optimizer, and the model has its own "
+            f"{model.own_steps[0]}, which decides by itself what it uses: leave the phases out, "
+            "or train a second plan that begins with its weights"
+        )
+        yield Problem("training.phases", "given", why)
 
 
 def _scaled(plan: Plan, model: ModelFacts, machine: Machine | None) -> Iterator[Problem]:

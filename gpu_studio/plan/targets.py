@@ -22,7 +22,8 @@ class Target:
     largest number + 1 if all are whole and none is negative, else None. `one_hot` says whether the
     last axis always holds a single 1, and 0 otherwise. `sparse` says whether ids that number one
     class of each sample are as `mostly_absent` says: most likely values. They go from `lowest` to
-    `highest`, as far as they were examined, of which nothing depends but cautions.
+    `highest`, as far as they were examined, of which nothing depends but cautions. `missing` is the
+    first sample with a value that is not a number; None if all are numbers.
     """
 
     shape: tuple[int, ...] = ()
@@ -32,6 +33,7 @@ class Target:
     sparse: bool = False
     lowest: float = field(default=0.0, compare=False)
     highest: float = field(default=0.0, compare=False)
+    missing: int | None = field(default=None, compare=False)
 
     @property
     def yes_or_no(self) -> bool:

@@ -76,6 +76,19 @@ class ClusterError(TrainerError):
     kind = "cluster"
 
 
+class MissingTargetsError(DataError):
+    """Targets, `called` so, are no numbers from sample `first` on, which `then` has."""
+
+    def __init__(self, called: str, first: int, then: str) -> None:
+        super().__init__(
+            f"{called} hold a value that is not finite (nan), first in sample {first}: {then}.",
+            [
+                "Drop the samples with missing values, or fill them in.",
+                "Or learn by a loss of your own that leaves them out.",
+            ],
+        )
+
+
 class NotFiniteError(TrainerError):
     """The loss of step `step` (counted from 0), in `epoch` (from 1), is not finite."""
 

@@ -138,12 +138,12 @@ def watched_loss(model: keras.Model, shapes: set[tuple[int | None, ...]]) -> Ite
 def several_losses(model: keras.Model, shapes: set[tuple[int | None, ...]]) -> Iterator[Warned]:
     """Warn where the model's own `compute_loss` returns more than one number."""
     for shape in filter(None, shapes):
-        shown = " × ".join("?" if axis is None else str(axis) for axis in shape)
+        shown = ", ".join("samples" if axis is None else str(axis) for axis in shape)
         file, line = beginning(model.compute_loss)
         yield Warned(
-            message=f"{type(model).__name__}.compute_loss returns {shown} numbers where one is "
-            "needed. As in fit their sum is trained on, so that a larger batch learns faster, and "
-            "their mean is shown.",
+            message=f"{type(model).__name__}.compute_loss returns numbers of shape ({shown}), and "
+            "one is needed. As in fit their sum is trained on, so that a larger batch learns "
+            "faster, and their mean is shown.",
             suggestion="Let it end with: return keras.ops.mean(loss). It begins in line "
             f"{line} of {file}.",
         )

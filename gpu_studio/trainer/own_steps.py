@@ -8,7 +8,7 @@ the epoch began, as in `fit`; any other is this step's, over several replicas th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -60,9 +60,10 @@ class OwnSteps(CompiledProgram):
         device: str | None = None,
         cards: Sequence[str] = (),
         *,
+        class_weight: Mapping[int, float] | None = None,
         compiled: By = False,
     ) -> None:
-        """All is as of `Program`. Call `prepare` before the first step.
+        """All is as of `Program`, `class_weight` of `Objective`. Call `prepare` before a step.
 
         XLA compiles the steps of training if `compiled`.
         """
@@ -76,7 +77,8 @@ class OwnSteps(CompiledProgram):
         self._results: dict[str, list[tuple[Any, Any]]] = {}
         self._found: dict[int, tuple[Any, Any, Any]] = {}
         self._by_shares = not speaks_of_replicas(model)
-        super().__init__(strategy, model, first, Objective(), Meters(()), seed, tell, device, cards)
+        loss = Objective(class_weight=class_weight or {})
+        super().__init__(strategy, model, first, loss, Meters(()), seed, tell, device, cards)
         self._once = {kind: self._traceable(kind) for kind in (TRAIN_STEP, TEST_STEP)}
         self._held: list[Any] = []
 
@@ -127,6 +129,8 @@ class OwnSteps(CompiledProgram):
 
     def _build(self, given: tuple[Any, Any, Any]) -> None:
         """Build what no step can while it is traced for replicas."""
+        x, y, weights = given
+        given = x, y, self.loss.weighted(y, weights)
         with tf.device(self._device), self.strategy.scope():
             built(self.model, given)
             if self._replicas > 1 and self.model.built:
@@ -279,7 +283,12 @@ class OwnSteps(CompiledProgram):
     # In each replica.
 
     def _logs(self, kind: str, x: Any, y: Any, sample_weight: Any) -> Any:
-        """Call the model's step, and return its logs, shape (names,)."""
+        """Call the model's step, and return its logs, shape (names,).
+
+        As in `fit`, one that trains is given the weights of classes as weights of samples.
+        """
+        if kind == TRAIN_STEP:
+            sample_weight = self.loss.weighted(y, sample_weight)
         logs = logs_of(self.model, kind, getattr(self.model, kind)(packed(x, y, sample_weight)))
         self.names[kind], nothing = list(logs), (None, None, None)
         self._results[kind] = [self._found.get(id(v), nothing)[1:] for v in logs.values()]

@@ -288,8 +288,9 @@ def _own_steps(
             lambda: keras_objects.make_optimizer(plan.training, steps, total),
         )
     tell(events.Log(message=training_note(source, model)))
-    on = _told_on(tell, team, spread, logical)
-    program = OwnSteps(spread.strategy, model, plan.training.seed, *on, compiled=by)
+    given = spread.strategy, model, plan.training.seed, *_told_on(tell, team, spread, logical)
+    classes = keras_objects.class_weights(plan.training, dataset)
+    program = OwnSteps(*given, class_weight=classes, compiled=by)
     held_out = bool(dataset.validation or dataset.test)
     for warned in program.prepare(dataset.train.given(slice(1)), evaluates=held_out):
         tell(warned)

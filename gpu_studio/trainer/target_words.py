@@ -15,6 +15,7 @@ from gpu_studio.plan.odd_targets import KerasLoss, Oddity, oddities
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import Path, leaves
 from gpu_studio.trainer.data.values import strata_of
+from gpu_studio.trainer.errors import MissingTargetsError
 from gpu_studio.trainer.keras_objects.objective import Head, Learner
 
 
@@ -72,7 +73,10 @@ def _taken_for_ids(
 def odd_meetings(
     dataset: Dataset, learners: Sequence[Learner], heads: Sequence[Head]
 ) -> Iterator[Oddity]:
-    """What is odd about outputs and the targets that they learn by losses of Keras'."""
+    """What is odd about outputs and the targets that they learn by losses of Keras'.
+
+    Raises MissingTargetsError where some are no numbers, of which no loss of Keras' makes one.
+    """
     for learner, head in zip(learners, heads, strict=True):
         if not head.learns:
             continue
@@ -82,6 +86,9 @@ def odd_meetings(
             target = replace(target, lowest=0.0, highest=0.0)  # the loss is given others
         called = f"{'/'.join(('y', *map(str, path)))} in {dataset.name}"
         known = _known(loss.keras_loss)
+        if known and target.missing is not None:
+            then = f"the loss {known.name} of it is not finite, either"
+            raise MissingTargetsError(f"The targets {called}", target.missing, then)
         # What the outputs look like is tried for such targets only: see `_seen_ending`.
         if known and target.measured and not (form.ending or target.yes_or_no or target.one_hot):
             known = replace(known, from_logits=True)  # it may be either: nothing is said of that

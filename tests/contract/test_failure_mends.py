@@ -81,6 +81,8 @@ def test_that_clipping_is_offered_once_and_full_precision_only_after_mixed():
         with_value(PLAN, "training.options", {"clipnorm": 2.0}), "training.mixed_precision", True
     )
     assert texts(against_divergence(plan)) == ["Halve the learning rate: 0.0005", "Full precision"]
+    # Of an optimizer that the model brings, a plan changes neither.
+    assert texts(against_divergence(plan, as_compiled=True)) == ["Full precision"]
 
 
 def test_that_a_lost_device_is_left_out_where_there_are_others():

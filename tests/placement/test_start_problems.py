@@ -37,7 +37,6 @@ def told(training: Training, data: DataFacts = DATA, model: ModelFacts = MODEL) 
             MODEL,
             "training.schedule is warming up for .* steps of .*: shorten it",
         ),
-        (Training(class_weight={"0": 2.0}), DATA, OWN, "training.class_weight .*own train_step"),
         (Training(epochs=2, phases=(Phase(1, 0.1),)), DATA, OWN, "training.phases .*new optimizer"),
         (
             Training(early_stopping=EarlyStopping("val_hit_rate")),
@@ -74,6 +73,7 @@ def test_that_what_a_run_would_refuse_is_told_before(
         (Training(schedule=Named("step", {"every_steps": 5})), UNKNOWN, MODEL),
         (Training(schedule=COSINE, epochs=4), DATA, MODEL),
         (Training(class_weight={"0": 2.0}), DATA, MODEL),
+        (Training(class_weight={"0": 2.0}), DATA, OWN),
         (Training(early_stopping=EarlyStopping("val_miss_rate")), DATA, MEASURED),
         (Training(early_stopping=EarlyStopping("whatever")), DATA, OWN),
         (Training(early_stopping=EarlyStopping("val_loss")), replace(UNKNOWN, validation=0), OWN),

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpu_studio.plan import CheckpointSettings, EarlyStopping, Training
-from gpu_studio.plan.rules.start_rules import beside_own_steps, never_ends, unmeasured
-from gpu_studio.plan.values import Phase
+from gpu_studio.plan.rules.start_rules import never_ends, unmeasured
 
 STOPS = "training.early_stopping.monitor"
 KEEPS = "training.checkpoint.monitor"
@@ -66,12 +65,6 @@ def test_that_nothing_judges_of_which_it_is_not_known_which_way_is_better(
     measures, instead
 ) -> None:
     assert CheckpointSettings().instead(measures) == instead
-
-
-def test_that_steps_of_a_models_own_leave_no_room_for_weights_of_classes_and_phases() -> None:
-    both = Training(class_weight={"0": 2.0}, phases=(Phase(learning_rate=0.001, after=1),))
-    assert list(beside_own_steps(both)) == ["training.class_weight", "training.phases"]
-    assert list(beside_own_steps(Training())) == []
 
 
 def test_that_only_data_without_end_need_a_number_of_batches() -> None:

@@ -26,6 +26,7 @@ SAMPLES, HELD_OUT, BATCH, EPOCHS = 49, 21, 16, 2
 """Of 49 samples, the last batch has a single one: of two replicas, one has nothing to do."""
 TARGETS = ("distilled", "pairs", "spelled", "stepwise", "apart")
 EVALUATED = ("distilled", "pairs", "spelled", "apart")
+CLASS_WEIGHT = {"apart": {0: 2.0, 1: 1.0, 2: 0.5}}
 
 
 def results(way: str, cases: Mapping[str, Case], folder: Path) -> dict[str, Any]:
@@ -59,6 +60,8 @@ class Trainer(parity_jobs.Trainer):
         from gpu_studio.plan import with_settings
 
         settings = [f"training.batch_size={BATCH}", f"training.epochs={EPOCHS}"]
+        weights = CLASS_WEIGHT.get(case["model"], {})
+        settings += [f"training.class_weight.{each}={weight}" for each, weight in weights.items()]
         plan = with_settings(self._plan, [*settings, *case.get("settings", ())])
         vars(self._session)["build_model"] = lambda *_: own_step_models.made(case["model"], SEED)
         vars(self._session)["load_data"] = lambda *_: _dataset(case["model"])
@@ -106,6 +109,7 @@ def fitted(model: str) -> dict[str, Any]:
         steps_per_epoch=-(-SAMPLES // BATCH),
         validation_data=own_step_models.samples(HELD_OUT, 1) if model in EVALUATED else None,
         validation_batch_size=BATCH,
+        class_weight=CLASS_WEIGHT.get(model),
         verbose=0,
     ).history
     epochs = [{name: each[epoch] for name, each in history.items()} for epoch in range(EPOCHS)]

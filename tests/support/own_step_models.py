@@ -217,8 +217,9 @@ class Apart(keras.Model):  # type: ignore[misc]  # Keras has no types
         return self.results_of(self.of_each(data))
 
     def of_each(self, data: Any) -> Any:
-        x, y = data
-        return keras.losses.sparse_categorical_crossentropy(y, self(x), from_logits=True)
+        x, y, *weight = data
+        losses = keras.losses.sparse_categorical_crossentropy(y, self(x), from_logits=True)
+        return losses * weight[0] if weight else losses
 
     def results_of(self, losses: Any) -> dict[str, Any]:
         self.told.update_state(losses)

@@ -63,6 +63,10 @@ CASES: dict[str, Case] = {
         name: {"function": name, "settings": [*TESTED, "data.python=models.py:two_data"]}
         for name in ("two", "watched")
     },
+    "targets missing": {
+        "function": "gaps",
+        "settings": [*TESTED, "data.python=models.py:gaps_data"],
+    },
     "as they come, validated every second epoch": {
         "function": "sgd",
         "asked": {"shuffle": False, "validation_freq": 2},

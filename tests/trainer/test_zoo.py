@@ -24,7 +24,7 @@ ADAM = {} if WHOLE else {"optimizer": "adam"}
 CHOSEN_WAYS = tuple(WAYS) if WHOLE else ("none", "mirrored")
 WRONG = tuple(zoo_wrong.PROGRAMS) if WHOLE else (
     "lengths_differ",
-    "nan_in_samples",
+    "nan_in_targets",
     "labels_are_words",
     "python_objects",
     "data_raise",

@@ -46,14 +46,6 @@ def unmeasured(
             yield Unmeasured(field, monitor, split)
 
 
-def beside_own_steps(training: Training) -> Iterator[str]:
-    """The fields of what only Keras' default step does: steps of a model's own leave no room."""
-    if training.class_weight:
-        yield "training.class_weight"
-    if training.phases:
-        yield "training.phases"
-
-
 def never_ends(*, endless: bool, steps: int) -> bool:
     """Whether a pass would have no end: the data have none, and no number of batches is given."""
     return endless and not steps

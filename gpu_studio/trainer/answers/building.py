@@ -27,7 +27,7 @@ from gpu_studio.plan import Target
 from gpu_studio.trainer import devices, keras_objects, practice
 from gpu_studio.trainer.answers.step_trace import LayerCosts, costs_of, trace_step
 from gpu_studio.trainer.data import Dataset, Split
-from gpu_studio.trainer.data.trees import built, flat, is_nested
+from gpu_studio.trainer.data.trees import built, flat, is_nested, mapped
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.inner_metrics import InnerMetrics
 from gpu_studio.trainer.keras_objects.as_compiled import forget_compiled
@@ -87,9 +87,9 @@ def stand_in(data: dict[str, Any]) -> Dataset:
 
 
 def _between(target: Target, described: dict[str, Any]) -> Target:
-    """Return the target with the numbers that it was seen to be between."""
+    """Return the target with the numbers that it was seen to be between, and what it lacks."""
     low, high = described.get("between") or (0.0, 0.0)
-    return replace(target, lowest=low, highest=high)
+    return replace(target, lowest=low, highest=high, missing=described.get("missing"))
 
 
 def _full(shape: Sequence[int], dtype: str, value: Any) -> Any:
@@ -241,6 +241,8 @@ def facts_untrained(dataset: Dataset, model: Any) -> ModelFacts:
     Only what goes in and comes out, where it cannot be trained whatever the plan says.
     """
     forget_compiled(model)
+    whole = mapped(lambda target: replace(target, missing=None), dataset.target)
+    dataset = replace(dataset, target=whole)
     try:
         return facts_of(plans.Training(), dataset, model, rehearsed=False)
     except TrainerError:  # as where an output has no target

@@ -254,6 +254,7 @@ def arrays_of(dataset: Dataset) -> tuple[tuple[ArrayFacts, ...], ...]:
             one_hot=known[path].one_hot,
             sparse=known[path].sparse,
             between=(known[path].lowest, known[path].highest),
+            missing=known[path].missing,
         )
         for path, y in leaves(train.y)
     ]

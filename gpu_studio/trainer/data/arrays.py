@@ -133,12 +133,15 @@ def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
 
 
 def targets(source: str, name: str, y: Array) -> Array:
-    """Return `y` in its own shape, as `fit` hands it over."""
+    """Return `y` in its own shape, as `fit` hands it over.
+
+    Some of it may be no numbers: a loss of the user's own may leave them out.
+    """
     if is_whole(y) or y.dtype == np.bool_:
         return _ids(source, name, y)
     if not np.issubdtype(y.dtype, np.floating):
         raise _kind(source, name, y, "class ids (integers) or values (floats)")
-    return _finite(source, name, y)
+    return _finite(source, name, y, lacks=True)
 
 
 def _weights(source: str, name: str, weights: Array) -> Array:
@@ -178,12 +181,16 @@ def _ids(source: str, name: str, ids: Array) -> Array:
     return ids
 
 
-def _finite(source: str, name: str, found: Array) -> Array:
-    """Return `found` if all of its numbers are finite, also as a model's float32."""
+def _finite(source: str, name: str, found: Array, *, lacks: bool = False) -> Array:
+    """Return `found` if all of its numbers are finite, also as a model's float32.
+
+    Where it `lacks` some, they are no numbers, which is let through.
+    """
     rows = max(1, _PIECE // max(1, math.prod(found.shape[1:])))
     for first in range(0, len(found) if np.issubdtype(found.dtype, np.floating) else 0, rows):
         with np.errstate(over="ignore"):
-            good = np.isfinite(found[first : first + rows].astype(np.float32, copy=False))
+            piece = found[first : first + rows].astype(np.float32, copy=False)
+        good = ~np.isinf(piece) if lacks else np.isfinite(piece)
         if not good.all():
             sample = first + int(np.argwhere(~good)[0][0])
             raise DataError(
@@ -220,9 +227,10 @@ def _nothing_to_learn(source: str, name: str, y: Array) -> DataError:
 
 
 def _lengths(source: str, x_name: str, x: Array, y_name: str, y: Array) -> DataError:
+    one = "weight" if y_name.startswith(WEIGHTS) else "target"
     return DataError(
         f"{source}: {x_name} has {len(x)} samples but {y_name} has {len(y)}.",
-        ["Give one target for each sample, in the same order."],
+        [f"Give one {one} for each sample, in the same order."],
     )
 
 

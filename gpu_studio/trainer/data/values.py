@@ -363,12 +363,27 @@ def _target(given: Sequence[Array], classes: int | None, whole: bool) -> Target:
         sparse=one_each and ids is not None and _sparse(arrays, ids),
         lowest=lowest,
         highest=highest,
+        missing=_missing(arrays) if measured and ids is None else None,
     )
+
+
+def _missing(arrays: Sequence[Array]) -> int | None:
+    """Return the place of the first sample with a value that is not a number."""
+    for array in arrays:
+        first = 0
+        for piece in _pieces([array]):
+            lacking = np.isnan(piece)
+            if lacking.any():
+                return first + int(np.argwhere(lacking)[0][0])
+            first += len(piece)
+    return None
 
 
 def _range(arrays: Sequence[Array], ids: int | None) -> tuple[float, float]:
     """Return the least and the greatest number: of ids the greatest of all, else as far as seen."""
     seen = [next(_pieces([each])) for each in arrays if each.size]
+    seen = [each[~np.isnan(each)] if each.dtype.kind == "f" else each for each in seen]
+    seen = [each for each in seen if each.size]
     if not seen:
         return 0.0, 0.0
     highest = max(float(each.max()) for each in seen) if ids is None else ids - 1.0

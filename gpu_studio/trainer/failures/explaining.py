@@ -108,15 +108,30 @@ def _uncompiled(error: BaseException, context: FailureContext, trace: str) -> Fa
 
 def _not_finite(error: NotFiniteError, context: FailureContext, trace: str) -> Failed:
     """Return the failure, with the findings of repeating the last steps."""
+    rate, advice = _rate_as_compiled(context), list(error.suggestions)
+    if rate is not None:
+        advice[:2] = [
+            f"Compile the model with a learning rate smaller than {rate:g}.",
+            "Clip the gradients: give the optimizer there global_clipnorm=1.0.",
+        ]
     finding = _inquire(error, context)
     return Failed(
         message=f"{error.message} {finding.words}" if finding else error.message,
-        suggestions=list(error.suggestions),
+        suggestions=advice,
         traceback=trace,
         kind=error.kind,
         layer=finding.look.layer if finding else None,
-        mends=against_divergence(context.plan) if context.plan else [],
+        mends=against_divergence(context.plan, rate is not None) if context.plan else [],
     )
+
+
+def _rate_as_compiled(context: FailureContext) -> float | None:
+    """Return the learning rate that counts, where it is none of the plan's."""
+    if context.session is None:
+        return None
+    from gpu_studio.trainer.failures.step_examination import rate_as_compiled
+
+    return rate_as_compiled(context.session)
 
 
 def _inquire(error: NotFiniteError, context: FailureContext) -> NotFiniteFinding | None:

@@ -53,6 +53,14 @@ def examine_steps(
         return _examined(session, run, base, step, hurried)
 
 
+def rate_as_compiled(session: Session) -> float | None:
+    """Return the learning rate that the model was compiled with; None if the plan has the rate."""
+    training = session.plan.training
+    if training.schedule is not None or not keras_objects.keeps_optimizer(training, session.model):
+        return None
+    return session.rate
+
+
 def _examined(
     session: Session, run: RunDirectory, base: Path, step: int, hurried: Callable[[], bool]
 ) -> NotFiniteFinding | None:

@@ -1,5 +1,6 @@
 """Optimizer, loss and metrics of a plan as Keras objects."""
 
+from gpu_studio.trainer.keras_objects.as_compiled import keeps_optimizer
 from gpu_studio.trainer.keras_objects.compiled import (
     SampleLoss,
     make_loss,
@@ -10,6 +11,7 @@ from gpu_studio.trainer.keras_objects.objective import (
     Head,
     Learner,
     Objective,
+    class_weights,
     counts_as_compiled,
     learners_of,
     make_objective,
@@ -23,8 +25,10 @@ __all__ = [
     "OutputForm",
     "SampleLoss",
     "averages",
+    "class_weights",
     "counts_as_compiled",
     "is_lone_softmax",
+    "keeps_optimizer",
     "learners_of",
     "make_loss",
     "make_metrics",

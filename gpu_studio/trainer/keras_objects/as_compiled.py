@@ -67,6 +67,11 @@ def compiled_optimizer(model: keras.Model | None) -> Any:
     return getattr(compiled_model(model), "optimizer", None)
 
 
+def keeps_optimizer(training: Training, model: keras.Model) -> bool:
+    """Return whether the model trains by the optimizer that it was compiled with."""
+    return training.optimizer in _AS_COMPILED and compiled_optimizer(model) is not None
+
+
 def compiled_loss(model: keras.Model) -> Any:
     """Return the keras.trainers.CompileLoss of the model; None if it was compiled without a loss.
 

@@ -276,7 +276,7 @@ def learners_of(training: Training, dataset: Dataset, model: keras.Model) -> lis
         raise _no_target(dataset, aimless[0])
     if not learn:
         _refuse_aimless(model, dataset)
-    class_weight = _class_weight(training, dataset, len(outputs))
+    class_weight = class_weights(training, dataset, len(outputs))
 
     def learner(end: End, path: Path) -> Learner:
         target = path, places[path], weights.get(end.place)
@@ -288,7 +288,7 @@ def learners_of(training: Training, dataset: Dataset, model: keras.Model) -> lis
     return [learner(*pair) for pair in sorted(used, key=lambda pair: pair[0].place)]
 
 
-def _class_weight(training: Training, dataset: Dataset, outputs: int) -> dict[int, float]:
+def class_weights(training: Training, dataset: Dataset, outputs: int = 1) -> dict[int, float]:
     """The plan's weights of classes by their numbers. Raises PlanRefused as `fit` does."""
     given = training.class_weight
     if not given:

@@ -33,7 +33,7 @@ from gpu_studio.plan import (
 from gpu_studio.plan.archives import overlong
 from gpu_studio.plan.targets import in_words
 from gpu_studio.trainer.data import Dataset
-from gpu_studio.trainer.errors import ModelError, UserCodeError
+from gpu_studio.trainer.errors import MissingTargetsError, ModelError, UserCodeError
 from gpu_studio.trainer.keras_objects import is_lone_softmax
 from gpu_studio.trainer.keras_objects.as_compiled import (
     aligns_by_itself,
@@ -238,9 +238,12 @@ def _check_output(source: str, end: End, dataset: Dataset, *, alone: bool) -> No
     target, shape = dataset.target, end.shape
     if meetings(target, shape):
         return
+    what = "ends in outputs" if alone else f"has the output {end.name}"
+    if target.missing is not None:  # else they may be classes, which would fit
+        then = f"so they number no classes, and {source} {what} of shape {shape}"
+        raise MissingTargetsError(f"The targets of {dataset.name}", target.missing, then)
     fitting = fitting_outputs(target)
     words = " or ".join(map(str, fitting))
-    what = "ends in outputs" if alone else f"has the output {end.name}"
     raise ModelError(
         f"{source} {what} of shape {shape}, but a target of {dataset.name} is "
         f"{in_words(target)}, which needs {words}.",

@@ -12,7 +12,6 @@ import tensorflow as tf
 from keras.src import backend
 
 from gpu_studio.plan import Named, Training
-from gpu_studio.plan.rules.start_rules import beside_own_steps
 from gpu_studio.trainer.errors import ModelError, PlanRefused
 from gpu_studio.trainer.keras_objects.named import construct, keras_class
 from gpu_studio.trainer.user_code.telling import beginning
@@ -31,14 +30,7 @@ def own_in_steps(model: keras.Model) -> list[str]:
 
 def refuse_beside_own_steps(training: Training, source: str, own: str, *, placed: bool) -> None:
     """Raises PlanRefused for what a model's `own` step leaves no room for."""
-    needed = set(beside_own_steps(training))
-    if "training.class_weight" in needed:
-        raise PlanRefused(
-            f"training.class_weight counts in Keras' default step alone, and {source} has its own "
-            f"{own}.",
-            ["Leave it out.", "Return weights of the samples with the data: (x, y, weights)."],
-        )
-    if "training.phases" in needed:
+    if training.phases:
         raise PlanRefused(
             f"A phase of training.phases begins with a new optimizer, and {source} has its own "
             f"{own}, which decides by itself what optimizer it uses.",

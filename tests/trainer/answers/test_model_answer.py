@@ -30,6 +30,13 @@ STRUCTURES = {
     "weights": [],
 }
 
+VALUES = {
+    **ROWS,
+    "task": "values",
+    "classes": None,
+    "y_dtype": "float32",
+    "inputs": [{"path": [], "shape": ROWS["x_shape"], "dtype": "float32"}],
+}
 TWO_LAYERS = ModelSettings(name="mlp", options={"hidden": [16]})
 
 
@@ -57,17 +64,8 @@ ASKED = {
         plan(ModelSettings(file="scaling.keras")),
         {**ROWS, "lowest": 0.0, "highest": 255.0},
     ),
-    "far": (
-        plan(),
-        {
-            **ROWS,
-            "task": "values",
-            "classes": None,
-            "y_dtype": "float32",
-            "inputs": [{"path": [], "shape": ROWS["x_shape"], "dtype": "float32"}],
-            "targets": [{"path": [], "shape": [], "between": [1e5, 5e5]}],
-        },
-    ),
+    "far": (plan(), {**VALUES, "targets": [{"path": [], "shape": [], "between": [1e5, 5e5]}]}),
+    "missing targets": (plan(), {**VALUES, "targets": [{"path": [], "shape": [], "missing": 17}]}),
     "misfit": (plan(ModelSettings(file="nested.keras")), IMAGES),
     "no images": (plan(ModelSettings(name="cnn")), ROWS),
     "python": (plan(ModelSettings(python="models.py:build")), ROWS),
@@ -299,7 +297,12 @@ def test_that_targets_for_which_a_loss_is_not_made_are_told_before_a_run(told) -
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("unknown optimizer", "adamm"), ("unknown loss", "mean_square")]
+    ("name", "words"),
+    [
+        ("unknown optimizer", "adamm"),
+        ("unknown loss", "mean_square"),
+        ("missing targets", "not finite (nan), first in sample 17: then the loss mean_squared"),
+    ],
 )
 def test_that_layers_are_told_although_their_training_is_refused(told, name, words) -> None:
     facts = told[name]

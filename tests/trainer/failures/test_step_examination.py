@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from training_runs import small_plan
 
 from gpu_studio.plan import Plan
 from gpu_studio.trainer.data import load_data
+from gpu_studio.trainer.errors import NotFiniteError
+from gpu_studio.trainer.failures import FailureContext, explain
 from gpu_studio.trainer.failures.failure_context import StepExamination
 from gpu_studio.trainer.progress import TrainingProgress
 
@@ -153,3 +156,29 @@ def test_that_a_step_s_samples_are_found_in_its_epoch(
     assert (moved.epoch, moved.samples, moved.step) == (epoch, samples, step)
     x, y, _ = _samples(session, start, step)
     assert len(x) == len(y) == min(BATCH, SAMPLES - samples)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "advice", "mends"),
+    [
+        ("auto", "Compile the model with a learning rate smaller than 0.5.", []),
+        (
+            "sgd",
+            "Make training.learning_rate smaller than 0.001.",
+            ["training.learning_rate", "training.options.global_clipnorm"],
+        ),
+    ],
+)
+def test_that_a_diverged_run_is_told_of_the_learning_rate_that_counts(
+    optimizer: str, advice: str, mends: list[str]
+) -> None:
+    import keras
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.5), "mse")
+    plan = small_plan(f"training.optimizer={optimizer}")
+    context = FailureContext(plan=plan)
+    context.session = SimpleNamespace(plan=plan, model=model, rate=0.5)  # type: ignore[assignment]
+    failed = explain(NotFiniteError(math.inf, 3, 1, plan.training.learning_rate), context)
+    assert failed.suggestions[0] == advice
+    assert [mend.field for mend in failed.mends] == mends
