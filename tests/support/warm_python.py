@@ -64,7 +64,7 @@ def _start() -> None:
     with tempfile.TemporaryDirectory() as folder:
         server = subprocess.Popen(
             [sys.executable, "-S", "-P", __file__, SERVING, _address(os.getpid())],
-            env={**os.environ, **paths, **_kernel_names(Path(folder))},
+            env={**os.environ, **paths, **_preloaded(Path(folder))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -75,21 +75,21 @@ def _start() -> None:
 
 
 def can_remember_kernels() -> bool:
-    """Whether `kernel_names.c` is of use: it is compiled, and for this way to return a string."""
+    """Whether `preloaded.c` is of use: it is compiled, and for this way to return a string."""
     import nvml_library  # here: the server has no such folder
 
     return os.uname().machine == "x86_64" and nvml_library.compiler() is not None
 
 
-def _kernel_names(folder: Path) -> dict[str, str]:
-    """The variables that preload what keeps the names of kernels."""
+def _preloaded(folder: Path) -> dict[str, str]:
+    """The variables that preload what keeps the names of kernels, and waits less for memory."""
     import nvml_library
 
     if not can_remember_kernels():
         return {}
-    source = Path(__file__).with_name("kernel_names.c")
+    source = Path(__file__).with_name("preloaded.c")
     try:
-        made = nvml_library.compiled(source, folder / "names.so")
+        made = nvml_library.compiled(source, folder / "preloaded.so")
     except (OSError, subprocess.SubprocessError):  # a compiler without its headers: only slower
         return {}
     return {PRELOADED: f"{made}:{os.environ.get(PRELOADED, '')}".strip(":")}

@@ -1,10 +1,14 @@
-/* Answers kept for what TensorFlow asks of itself again and again.
+/* What is preloaded into processes that have TensorFlow, to wait less.
 
-   Before TensorFlow runs a function, its pass for oneDNN asks of each operation whether a kernel is
+   Answers are kept for what TensorFlow asks of itself again and again. Before TensorFlow runs a function, its pass for oneDNN asks of each operation whether a kernel is
    registered under another name, `_MklMatMul` for `MatMul`. Each answer is found by a look at all
    kernels there are: 0.7 ms, some hundred times in a process that trains one step. Preloaded, this
    takes the place of the function that is asked. What `remember_kernels` was told of is answered from
-   memory, any other name of oneDNN's has no kernels, and the rest TensorFlow answers itself. */
+   memory, any other name of oneDNN's has no kernels, and the rest TensorFlow answers itself.
+
+   Where there is no memory, TensorFlow waits ten seconds for another operation to give some back
+   (AllocatorRetry, which no variable shortens). Here it waits two: on a busy machine, too, an
+   operation takes some hundredths. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -12,6 +16,8 @@
 
 #define LIBRARY "libtensorflow_framework.so.2"
 #define ASKED "_ZN10tensorflow22KernelsRegisteredForOpB5cxx11ESt17basic_string_viewIcSt11char_traitsIcEE"
+#define WAITS "_ZN3tsl14AllocatorRetry11AllocateRawESt8functionIFPvmmbEEimm"
+#define LONGEST_MS 2000
 #define MOST 1024
 #define PREFIX "_Mkl"
 
@@ -26,6 +32,7 @@ struct text {
 };
 
 typedef struct text *Ask(struct text *, size_t, const char *);
+typedef void *Wait(void *, void *, int, size_t, size_t);
 
 static const char none[] = "  <no registered kernels>\n";
 static struct {
@@ -34,14 +41,28 @@ static struct {
 static int count;
 
 struct text *asked(struct text *told, size_t length, const char *name) __asm__(ASKED);
+void *allocated(void *self, void *by, int longest, size_t alignment, size_t bytes) __asm__(WAITS);
+
+static void *real_of(const char *name)
+{
+    void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+    return library ? dlsym(library, name) : NULL;
+}
 
 static Ask *real(void)
 {
     static Ask *found;
-    void *library = found ? NULL : dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
-    if (library)
-        found = (Ask *)dlsym(library, ASKED);
+    if (!found)
+        found = (Ask *)real_of(ASKED);
     return found;
+}
+
+void *allocated(void *self, void *by, int longest, size_t alignment, size_t bytes)
+{
+    static Wait *wait;
+    if (!wait)
+        wait = (Wait *)real_of(WAITS);
+    return wait(self, by, longest < LONGEST_MS ? longest : LONGEST_MS, alignment, bytes);
 }
 
 static struct text *say(struct text *told, const char *answer)
