@@ -35,6 +35,7 @@ options = { shape = [12], samples = 50, classes = 4 }
 test_fraction = 0.0
 [training]
 batch_size = 13
+metrics = []
 """
 
 

@@ -22,12 +22,14 @@ from gpu_studio.trainer.environment import cores
 pytestmark = pytest.mark.slow
 
 IMAGES = "data.options={ shape = [12, 12, 3], samples = 50, classes = 4 }"
-TANH = 'model.options={ hidden = [8, 8, 8], activation = "tanh" }'
+TANH = 'model.options={ hidden = [8], activation = "tanh" }'
 SGD = (
     "training.optimizer=sgd",
     "training.learning_rate=0.1",
     "training.options={ momentum = 0.9, global_clipnorm = 0.5 }",
 )
+PLAIN = ("training.optimizer=sgd", "training.learning_rate=0.1")
+CLIPPED = ("training.options={ global_clipnorm = 0.5 }",)
 MLP = ["dense", "dense_1", "dense_2", "outputs"]
 MADE = {
     "branched": ["left", "right", "joined", "after", "skip", "outputs"],
@@ -61,7 +63,8 @@ OPTIONS = {"cnn": "{}", "transformer": "{ depth = 1 }"}
 
 
 def built_in(name: str, **more: Any) -> Job:
-    return {"settings": [f"model.name={name}", f"model.options={OPTIONS[name]}", IMAGES], **more}
+    model = [f"model.name={name}", f"model.options={OPTIONS[name]}"]
+    return {"settings": [*model, IMAGES, *PLAIN], "steps": 1, **more}
 
 
 def jobs() -> dict[str, Job]:
@@ -69,38 +72,31 @@ def jobs() -> dict[str, Job]:
 
     A placed job is called after the plain one that it is held against, with a sign and a word.
     """
-    made: dict[str, Job] = {"mlp": {}, "mlp sgd": {"settings": SGD}}
+    made: dict[str, Job] = {"mlp": {}}
     for parts in (1, 3):
         made[f"mlp, {parts}"] = {"layers": spread(MLP), "micro_batches": parts}
-    made["mlp sgd, 8"] = {"layers": spread(MLP), "micro_batches": 8, "settings": SGD}
     # Adafactor's slots and Nadam's product are not where Keras itself puts slots. Adafactor divides
     # zero by zero for units that never fire, with float32's smallest numbers or without them as the
     # processor's kernels have it; with tanh there are none.
     for name in ("adafactor", "nadam"):
         settings = [f"training.optimizer={name}", TANH]
-        made[f"mlp {name}"] = {"settings": settings}
-        made[f"mlp {name}, 3"] = {"layers": spread(MLP), "micro_batches": 3, "settings": settings}
+        made[f"mlp {name}"] = stepped = {"settings": settings, "evaluate": False}
+        ends = spread(["dense", "outputs"])
+        made[f"mlp {name}, 2"] = {"layers": ends, "micro_batches": 2, **stepped}
     for name, paths in MADE.items():
-        made[name] = {"model": name, **({"save": "branched.keras"} if name == "branched" else {})}
-        parts = 3 if name in ("shared", "nested") else 1
-        placed = {"layers": spread(paths), "micro_batches": parts}
-        made[f"{name}, {parts}"] = {"model": name, **placed}
+        settings = PLAIN if name in ("recurrent", "subclassed", "dropping") else ()
+        plain = {"model": name, "settings": settings}
+        made[name] = plain | ({"save": "branched.keras"} if name == "branched" else {})
+        parts = 2 if name in ("shared", "nested") else 1
+        made[f"{name}, {parts}"] = {**plain, "layers": spread(paths), "micro_batches": parts}
     loaded = ['model.file="branched.keras"']
     made["loaded"] = {"settings": loaded}
-    made["loaded, 3"] = {"settings": loaded, "layers": spread(MADE["branched"]), "micro_batches": 3}
-    for name, paths in BUILT_IN.items():
-        made[name] = built_in(name, steps=1)
-        made[f"{name}, 1"] = built_in(name, steps=1, layers=spread(paths))
-    made["cnn, 3"] = built_in("cnn", steps=1, layers=spread(BUILT_IN["cnn"]), micro_batches=3)
-    for optimizer, settings in (("", ()), (" sgd", SGD)):
-        made[f"splittable{optimizer}"] = {"model": "splittable", "settings": settings}
-        parts = 1 if optimizer else 3
-        made[f"splittable{optimizer}, {parts}"] = {
-            "model": "splittable",
-            "settings": settings,
-            "layers": SPLIT,
-            "micro_batches": parts,
-        }
+    made["loaded, 2"] = {"settings": loaded, "layers": spread(MADE["branched"]), "micro_batches": 2}
+    for (name, paths), parts in zip(BUILT_IN.items(), (2, 1), strict=True):
+        made[name] = built_in(name)
+        made[f"{name}, {parts}"] = built_in(name, layers=spread(paths), micro_batches=parts)
+    made["splittable"] = {"model": "splittable", "settings": CLIPPED}
+    made["splittable, 2"] = {**made["splittable"], "layers": SPLIT, "micro_batches": 2}
     made |= more() if WHOLE else {}
     # What placed jobs are held against is computed without a graph, in half the time.
     made |= {n: {**job, "eager": True} for n, job in made.items() if "layers" not in job}
@@ -121,9 +117,9 @@ def more() -> dict[str, Job]:
     }
     for name in ("shared", "nested"):
         made[f"{name}, 1"] = {"model": name, "layers": spread(MADE[name])}
-    for name, parts, settings in (("splittable", 1, ()), ("splittable sgd", 3, SGD)):
-        split = {"layers": SPLIT, "micro_batches": parts, "settings": settings}
-        made[f"{name}, {parts}"] = {"model": "splittable", **split}
+    for parts in (1, 3):
+        split = {"layers": SPLIT, "micro_batches": parts, "settings": CLIPPED}
+        made[f"splittable, {parts}"] = {"model": "splittable", **split}
     return made
 
 
@@ -142,21 +138,24 @@ def resumed() -> dict[str, Job]:
 
 def recomputed() -> dict[str, Job]:
     wide = [f"model.options={{ hidden = {[128] * 16} }}", "training.batch_size=4000"]
-    wide.append("data.options={ shape = [12], samples = 5000, classes = 4 }")
+    wide += [*PLAIN, "data.options={ shape = [12], samples = 5000, classes = 4 }"]
     places = {"dense": "CPU:0", "dense_4": "CPU:1", "dense_8": "CPU:2", "dense_12": "CPU:3"}
     stages = {"layers": places, "steps": 1, "settings": wide}
-    placed = {
-        name: {"model": name, "layers": spread(MADE[name]), "micro_batches": 3}
+    placed: dict[str, dict[str, Any]] = {
+        name: {"model": name, "layers": spread(MADE[name]), "micro_batches": 2}
         for name in ("dropping", "nested")
     }
-    made: dict[str, Job] = {"dropping, 3": placed["dropping"]}
+    placed["dropping"]["settings"] = PLAIN
+    made: dict[str, Job] = {"dropping, 2": placed["dropping"]}
     made |= {f"{name}, recomputed": {**job, "recompute": True} for name, job in placed.items()}
     return made | {"wide, kept": stages, "wide, recomputed": {**stages, "recompute": True}}
 
 
 def many_recomputed() -> dict[str, Job]:
-    """More micro-batches than are under way at once."""
-    return {"mlp, 6": {"layers": spread(MLP), "micro_batches": 6, "recompute": True}}
+    """More micro-batches than are under way at once, and an optimizer of the whole gradient."""
+    whole = {"settings": SGD}
+    many = {"layers": spread(MLP), "micro_batches": 6, "recompute": True}
+    return {"mlp sgd": {**whole, "eager": True}, "mlp sgd, 6": {**whole, **many}}
 
 
 HEAVY = 3 * 256 * 256 * 4
@@ -205,7 +204,7 @@ def noted() -> dict[str, Job]:
             "steps": 1,
             "keep": "norm/moving",
         }
-        for parts in (1, 3)
+        for parts in (1, 2)
     }
     return norm | {"tutorial": {"model": "tutorial", "watched": True}}
 
@@ -270,7 +269,7 @@ def test_that_what_the_plan_places_is_where_it_says_and_the_rest_is_somewhere(re
 
 
 @pytest.mark.parametrize(
-    "name", ["mlp, 1", "mlp, 6", "transformer, 1", "nested, 3", "splittable, 3"]
+    "name", ["mlp, 1", "mlp sgd, 6", "transformer, 1", "nested, 2", "splittable, 2"]
 )
 def test_that_four_devices_do_forward_backward_and_update(results, name):
     rows = event(results[name], "placement")["rows"]
@@ -293,7 +292,7 @@ def test_that_the_same_check_fails_for_the_way_of_the_tutorials(results):
 AS_ON_ONE = [
     name
     for name in PLACED
-    if name.rpartition(", ")[2].isdigit() and "norm" not in name and name != "dropping, 3"
+    if name.rpartition(", ")[2].isdigit() and "norm" not in name and name != "dropping, 2"
 ]
 
 
@@ -301,11 +300,13 @@ AS_ON_ONE = [
 def test_that_a_placed_model_trains_what_one_device_would(results, name):
     plain = name.rpartition(", ")[0]
     assert results[name]["losses"] == pytest.approx(results[plain]["losses"], rel=1e-5)
-    assert results[name]["evaluated"] == pytest.approx(results[plain]["evaluated"], rel=2e-5)
+    assert ("evaluated" in results[name]) == ("evaluated" in results[plain])
+    if "evaluated" in results[name]:
+        assert results[name]["evaluated"] == pytest.approx(results[plain]["evaluated"], rel=2e-5)
     assert results[name]["shapes"] == results[plain]["shapes"]
 
 
-@pytest.mark.parametrize("name", ["splittable, 3", "mlp, 3", "nested, 3"])
+@pytest.mark.parametrize("name", ["splittable, 2", "mlp, 3", "nested, 2"])
 def test_that_weights_and_slots_are_on_the_devices_of_their_layers(results, name):
     used = {
         device
@@ -320,7 +321,7 @@ def test_that_weights_and_slots_are_on_the_devices_of_their_layers(results, name
 def test_that_a_split_layer_holds_each_part_on_its_own_device(results):
     parts = {
         path: device
-        for path, device in results["splittable, 3"]["where"]
+        for path, device in results["splittable, 2"]["where"]
         if path.startswith("gate_part")
     }
     assert {path: device for path, device in parts.items() if path.endswith("kernel")} == {
@@ -364,7 +365,7 @@ def test_that_a_checkpoint_goes_on_split_and_placed_and_back_as_if_nothing_had_b
 @pytest.mark.parametrize("name", ["dropping", "nested"])
 def test_that_recomputing_draws_the_same_random_numbers_and_trains_the_same(results, name):
     assert results[f"{name}, recomputed"]["losses"] == pytest.approx(
-        results[f"{name}, 3"]["losses"], rel=1e-6
+        results[f"{name}, 2"]["losses"], rel=1e-6
     )
 
 
@@ -379,19 +380,19 @@ def test_that_recomputing_runs_the_forward_pass_again_and_needs_less_memory(resu
 
 
 def test_that_dropout_differs_between_micro_batches_and_is_the_same_in_every_run(results):
-    assert results["dropping, 3"]["losses"] != pytest.approx(
+    assert results["dropping, 2"]["losses"] != pytest.approx(
         results["dropping, 1"]["losses"], rel=1e-3
     )
 
 
 def test_that_moving_statistics_are_those_of_the_whole_batch_and_that_it_is_said(results):
-    whole, parts = results["norm, 1"]["kept"], results["norm, 3"]["kept"]
+    whole, parts = results["norm, 1"]["kept"], results["norm, 2"]["kept"]
     assert sorted(key.rpartition("/")[2] for key in whole) == ["moving_mean", "moving_variance"]
     for key, values in whole.items():
         np.testing.assert_allclose(parts[key], values, rtol=1e-5)
     assert warnings(results["norm, 1"]) == []
-    (said,) = warnings(results["norm, 3"])
-    assert "normalises each micro-batch of about 4.33 samples by itself" in said
+    (said,) = warnings(results["norm, 2"])
+    assert "normalises each micro-batch of about 6.5 samples by itself" in said
 
 
 REFUSALS = {
@@ -427,7 +428,9 @@ def test_that_no_more_gradients_are_there_than_backward_passes_are_under_way_and
 
 
 def test_that_many_micro_batches_are_never_all_kept_at_once(results):
-    assert results["tall, many"]["peak"] < 0.4 * results["tall, whole"]["peak"]
+    many, whole = results["tall, many"], results["tall, whole"]
+    assert many["peak"] < 0.4 * whole["peak"]
+    assert many["losses"] == pytest.approx(whole["losses"], rel=1e-5)
 
 
 def test_that_a_step_in_micro_batches_needs_no_more_memory_than_in_one_piece(results):
