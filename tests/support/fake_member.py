@@ -60,8 +60,10 @@ def _channel(chosen: argparse.Namespace) -> Any:
     """That of a process of the supervisor's own, or of a task of Slurm."""
     if chosen.channel is not None:
         return Channel(socket.socket(fileno=chosen.channel))
+    from gpu_studio.trainer.cluster import mail
     from gpu_studio.trainer.cluster.member import mail_of
 
+    vars(mail)["POLL_S"] = 0.1
     return mail_of(RunDirectory(chosen.run), chosen.attempt, chosen.index)
 
 

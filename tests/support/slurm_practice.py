@@ -48,6 +48,7 @@ AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerType=sched/builtin
+SchedulerParameters=batch_sched_delay=0,sched_interval=1
 SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
@@ -56,7 +57,7 @@ SlurmdTimeout=15
 SlurmctldTimeout=10
 InactiveLimit=0
 MinJobAge=300
-KillWait=5
+KillWait=1
 {nodes}
 PartitionName=debug Nodes=ALL Default=YES MaxTime=01:00:00 State=UP
 """

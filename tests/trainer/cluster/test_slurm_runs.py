@@ -30,7 +30,7 @@ from gpu_studio.contract.events import (
 from gpu_studio.hosts import slurm_run
 from gpu_studio.runs.reading.summary import summarise
 from gpu_studio.runs.resume import choose
-from gpu_studio.trainer.cluster import supervisor
+from gpu_studio.trainer.cluster import slurm_attempt, supervisor
 from gpu_studio.trainer.errors import TrainerError
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]
@@ -91,6 +91,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slurm: PracticeSlurm) -
     monkeypatch.setenv("PYTHONPATH", f"{root}:{Path(fake_member.__file__).parent}")
     # Slurm's own answer, which a machine at its limits may give late, is tested elsewhere.
     monkeypatch.setattr(supervisor, "examined", lambda *_arguments: [])
+    monkeypatch.setattr(slurm_run, "ASK_S", 0.3)
+    monkeypatch.setattr(slurm_attempt, "POLL_S", 0.1)
     return InSlurm(tmp_path, monkeypatch)
 
 

@@ -46,6 +46,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervised]
     assert left == []
 
 
+@pytest.fixture
+def silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others of a lost worker say nothing of it: nobody waits for their words."""
+    monkeypatch.setattr(attempt, "GRACE_SECONDS", 0.1)
+
+
 def test_that_three_workers_train_to_the_end_and_it_is_told_who_took_part(run: Supervised) -> None:
     end = run.train({}, "cluster.workers=3")
     assert (end.reason, end.step) == ("completed", fake_member.STEPS)
@@ -107,12 +113,14 @@ def test_that_workers_reach_each_other_without_the_proxy_of_this_machine(
     assert set(given) == {"gpu2,127.0.0.1"}
 
 
+@pytest.mark.usefixtures("silence")
 def test_that_a_run_goes_on_with_fewer_where_the_plan_lets_it(run: Supervised) -> None:
     end = run.train({"0.2": "dies"}, "cluster.workers=3", "cluster.with_fewer=true")
     assert end.reason == "completed"
     assert [len(part.workers) for part in run.of(ClusterStarted)] == [3, 2]
 
 
+@pytest.mark.usefixtures("silence")
 def test_that_a_worker_that_is_stopped_is_noticed_and_said_to_be(run: Supervised) -> None:
     failed = run.failure({"1": "stops"}, "cluster.restarts=0", "cluster.lost_after=5")
     assert "Worker 1 was stopped by a signal, and has said nothing for" in str(failed)
@@ -175,6 +183,7 @@ def test_that_workers_of_other_versions_never_begin(run: Supervised) -> None:
     assert run.of(ClusterStarted) == []
 
 
+@pytest.mark.usefixtures("silence")
 def test_that_a_worker_that_ends_before_it_is_there_is_told_with_its_last_words(
     run: Supervised,
 ) -> None:
@@ -253,6 +262,7 @@ def test_that_a_lost_worker_of_servers_comes_back_while_the_others_go_on(run: Su
     assert [place.address for place in first] == [place.address for place in second]
 
 
+@pytest.mark.usefixtures("silence")
 def test_that_after_the_loss_of_the_chief_all_start_again(run: Supervised) -> None:
     run.checkpoint(1)
     end = run.train({"0.chief": "dies"}, SERVED)
@@ -264,11 +274,13 @@ def test_that_after_the_loss_of_the_chief_all_start_again(run: Supervised) -> No
     )
 
 
+@pytest.mark.usefixtures("silence")
 def test_that_without_restarts_a_lost_worker_of_servers_ends_the_run(run: Supervised) -> None:
     failed = run.failure({"chief": "awaits", "worker 1": "dies"}, SERVED, "cluster.restarts=0")
     assert "Worker 1 was ended by SIGKILL" in str(failed)
 
 
+@pytest.mark.usefixtures("silence")
 def test_that_after_the_loss_of_a_server_all_start_again(run: Supervised) -> None:
     run.checkpoint(1)
     end = run.train({"0.chief": "follows", "server 0": "dies"}, SERVED)
