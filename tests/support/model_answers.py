@@ -29,6 +29,7 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 import model_answers
 model_answers.main(Path(sys.argv[1]))
 """
+FEW_STEPS = 5
 CLASSES = {
     "name": "made",
     "task": "classes",
@@ -69,11 +70,16 @@ def _facts(facts: PlanFacts) -> ModelFacts:
 
 
 def main(folder: Path) -> None:
-    """Answer all that is asked on stdin."""
+    """Answer all that is asked on stdin.
+
+    A few steps of each are rehearsed: how near a rehearsal comes is measured in other tests.
+    """
+    from gpu_studio.placement import rehearsal
     from gpu_studio.trainer.answers.layers import layer_costs
     from gpu_studio.trainer.ask import NEW_OBJECTS
 
     gc.set_threshold(NEW_OBJECTS)  # as in the process that answers the window
+    vars(rehearsal)["LEAST_STEPS"] = vars(rehearsal)["MOST_STEPS"] = FEW_STEPS
     questions = json.load(sys.stdin)
     _save_models(folder)
     told = [layer_costs(about, lambda _text: None)[0] for about in questions]
