@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import warm_python
 from patience import PATIENCE_S
-from training_runs import small_plan
+from training_runs import PLAIN_STEPS, UNJUDGED, small_plan
 
 from gpu_studio.plan import dumps
 
@@ -68,11 +68,16 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """By plan, the turns at once of each loop, and what each gradient of an input comes after."""
-    strategies = ("none", "mirrored", "placed")
-    plans = [small_plan(f"distribution.strategy={each}") for each in strategies]
-    plans.append(small_plan("distribution.strategy=placed", "distribution.placed.recompute=true"))
-    plans.append(small_plan("distribution.strategy=none", "training.jit_compile=true"))
-    plans.append(small_plan("distribution.strategy=none", "training.batch_size=8"))
+    two = 'distribution.devices=["CPU:0", "CPU:1"]'
+    settings: list[tuple[str, ...]] = [
+        ("distribution.strategy=none",),
+        ("distribution.strategy=mirrored", two),
+        ("distribution.strategy=placed",),
+        ("distribution.strategy=placed", "distribution.placed.recompute=true"),
+        ("distribution.strategy=none", "training.jit_compile=true"),
+        ("distribution.strategy=none", "training.batch_size=8"),
+    ]
+    plans = [small_plan(*each, *PLAIN_STEPS, *UNJUDGED) for each in settings]
     folder = tmp_path_factory.mktemp("edited")
     (folder / "plans.json").write_text(json.dumps(list(map(dumps, plans))))
     done = subprocess.run(

@@ -18,9 +18,14 @@ from gpu_studio.contract import events
 
 pytestmark = pytest.mark.slow
 
+AUTO = "mirrored, auto, batch per replica"
 STRATEGIES = {
     "one_device": ["distribution.strategy=one_device", 'distribution.devices=["CPU:2"]'],
-    "mirrored, auto": ["distribution.strategy=mirrored"],
+    AUTO: [
+        "distribution.strategy=mirrored",
+        "training.batch_scope=replica",
+        "training.batch_size=64",
+    ],
     "mirrored, ring": ["distribution.strategy=mirrored", "distribution.all_reduce=ring"],
     "mirrored, hierarchical_copy": [
         "distribution.strategy=mirrored",
@@ -29,11 +34,6 @@ STRATEGIES = {
     "mirrored, reduction_to_one_device": [
         "distribution.strategy=mirrored",
         "distribution.all_reduce=reduction_to_one_device",
-    ],
-    "mirrored, batch per replica": [
-        "distribution.strategy=mirrored",
-        "training.batch_scope=replica",
-        "training.batch_size=64",
     ],
     "central_storage": ["distribution.strategy=central_storage"],
 }
@@ -81,16 +81,15 @@ def test_that_the_devices_event_says_where_the_replicas_are(runs_of: dict[str, F
     assert told["mirrored, ring"].replicas == ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]
     assert told["mirrored, ring"].all_reduce == "ring"
     assert told["central_storage"].parameter_device == "CPU:0"
-    assert runs_of["mirrored, auto"].one(events.Model).replica_batches == [64, 64, 64, 64]
+    for name in (AUTO, "mirrored, ring"):
+        assert runs_of[name].one(events.Model).replica_batches == [64, 64, 64, 64]
 
 
 def test_that_the_parts_of_the_mirrored_model_lie_on_their_devices(
     runs_of: dict[str, Finished],
 ) -> None:
     """A weight that did not move shows up here as memory that is not where the plan says."""
-    rows = {
-        row.device: row.current for row in runs_of["mirrored, auto"].of(events.Memory)[-1].devices
-    }
+    rows = {row.device: row.current for row in runs_of[AUTO].of(events.Memory)[-1].devices}
     assert rows["CPU:0"] == rows["CPU:1"] == rows["CPU:2"] == rows["CPU:3"] > 0
     alone = {row.device: row.current for row in runs_of["one_device"].of(events.Memory)[-1].devices}
     assert alone["CPU:2"] > 0 == alone["CPU:0"] == alone["CPU:1"] == alone["CPU:3"]

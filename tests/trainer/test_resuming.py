@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from training_runs import Finished, running, small_plan, trained
+from training_runs import PLAIN_STEPS, UNJUDGED, Finished, running, small_plan, trained
 
 from gpu_studio.contract import events
 from gpu_studio.contract.directory import Resume
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 # Calls of one step, so that there is a call at which to hold in mid-epoch; dropout, so that random
 # state matters; two phases, so that a checkpoint holds the optimizer of one of them.
 SETTINGS = (
-    "training.batch_size=48",
+    "training.batch_size=96",
     "data.test_fraction=0",
     "training.steps_per_call=1",
     "training.epochs=3",
@@ -60,9 +60,9 @@ def steps_per_epoch(run: Finished) -> int:
 def test_that_a_run_stopped_in_mid_epoch_goes_on_as_if_it_had_not(
     whole: Finished, strategy: tuple[str, ...], tmp_path: Path
 ) -> None:
-    first = stopped_at(40, small_plan(*SETTINGS, *strategy), tmp_path)
+    first = stopped_at(20, small_plan(*SETTINGS, *strategy), tmp_path)
     second = resumed(first, tmp_path, *strategy)
-    assert min(second.losses) == 40
+    assert min(second.losses) == 20
     assert first.losses | second.losses == pytest.approx(whole.losses, rel=1e-6)
     assert second.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-6)
     assert (first.epochs + second.epochs)[1] == pytest.approx(whole.epochs[1], rel=1e-6)
@@ -76,8 +76,8 @@ def test_that_a_run_stopped_in_mid_epoch_goes_on_as_if_it_had_not(
 def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
     whole: Finished, strategy: tuple[str, ...], tmp_path: Path
 ) -> None:
-    often = "training.checkpoint={ every_steps = 10, keep = 20 }"
-    with running(small_plan(*SETTINGS, *strategy, often), tmp_path, hold_at=45) as run:
+    often = "training.checkpoint={ every_steps = 5, keep = 20 }"
+    with running(small_plan(*SETTINGS, *strategy, often), tmp_path, hold_at=23) as run:
         run.wait_until_held()
         run.kill()
         first = run.finish()
@@ -85,17 +85,19 @@ def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
     assert first.of(events.PhaseBegan)
     second = resumed(first, tmp_path, *strategy)
     begun = min(second.losses)
-    assert begun % 10 == 0 or begun % steps_per_epoch(first) == 0
+    assert begun % 5 == 0 or begun % steps_per_epoch(first) == 0
     kept = {step: loss for step, loss in first.losses.items() if step < begun}
     assert kept | second.losses == pytest.approx(whole.losses, rel=1e-6)
+    history = read_history(second.directory)
+    assert history.state == "finished"
+    assert [event.seq for event in first.events] == list(range(len(first.events)))
+    if strategy == MIRRORED:
+        return  # what a border has of its own, that a phase begins, is one for all strategies
     at_border = resumed(first, tmp_path, *strategy, of=f"step-{steps_per_epoch(first):08d}")
     assert min(at_border.losses) == steps_per_epoch(first)
     assert len(at_border.of(events.PhaseBegan)) == 1
     wanted = {step: loss for step, loss in whole.losses.items() if step in at_border.losses}
     assert at_border.losses == pytest.approx(wanted, rel=1e-6)
-    assert [event.seq for event in first.events] == list(range(len(first.events)))
-    history = read_history(second.directory)
-    assert history.state == "finished"
 
 
 PLAIN = (*SETTINGS, "model.options={ hidden = [64, 64] }")
@@ -115,7 +117,7 @@ def test_that_a_run_paused_on_two_devices_goes_on_on_four_and_then_placed_as_if_
 ) -> None:
     whole = trained(small_plan(*PLAIN), tmp_path)
     first = stopped_at(9, small_plan(*PLAIN, *MIRRORED), tmp_path)
-    second = stopped_at(41, small_plan(*PLAIN, *FOUR), tmp_path, resume=choose(first.directory))
+    second = stopped_at(21, small_plan(*PLAIN, *FOUR), tmp_path, resume=choose(first.directory))
     third = trained(small_plan(*PLAIN, *PLACED), tmp_path, resume=choose(second.directory))
     chain = (first, second, third)
     ways = [
@@ -157,7 +159,7 @@ def test_that_what_is_saved_does_not_change_while_steps_go_on() -> None:
 
 
 def test_that_other_data_start_the_epoch_anew_and_say_so(tmp_path: Path) -> None:
-    first = stopped_at(40, small_plan(*SETTINGS), tmp_path)
+    first = stopped_at(20, small_plan(*SETTINGS), tmp_path)
     second = resumed(first, tmp_path, "training.seed=7")
     (warning,) = second.of(events.Warned)
     assert "seed" in warning.message
@@ -166,7 +168,7 @@ def test_that_other_data_start_the_epoch_anew_and_say_so(tmp_path: Path) -> None
 
 
 def test_that_another_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    first = trained(small_plan(), tmp_path)
+    first = trained(small_plan("training.epochs=1", *PLAIN_STEPS, *UNJUDGED), tmp_path)
     second = trained(
         small_plan("model.options={ hidden = [33] }", "training.epochs=4"),
         tmp_path,

@@ -37,7 +37,8 @@ TWICE_TWO_SLICES = tuple(Carve(card, (SLICE_MIB, SLICE_MIB)) for card in ("GPU:0
 
 
 def _plan(*settings: str, carve: tuple[Carve, ...] = (), visible: tuple[str, ...] = ()) -> Plan:
-    plan = small_plan("distribution.strategy=none", *settings)
+    judged_once = ("data.validation_fraction=0", "training.metrics=[]")
+    plan = small_plan("distribution.strategy=none", *judged_once, *settings)
     return replace(plan, devices=replace(plan.devices, carve=carve, visible=visible))
 
 

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.slow
 TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
 MIRRORED = ("distribution.strategy=mirrored", TWO)
 CENTRAL_STORAGE = ("distribution.strategy=central_storage", TWO)
-IMAGES = Data(name="synthetic", options={"shape": [32, 32, 3], "samples": 90, "classes": 3})
-TOKENS = Data(name="synthetic", options={"shape": [28, 28, 1], "samples": 90, "classes": 4})
+IMAGES = Data(name="synthetic", options={"shape": [32, 32, 3], "samples": 80, "classes": 3})
+TOKENS = Data(name="synthetic", options={"shape": [28, 28, 1], "samples": 80, "classes": 4})
 
 
 def done(plan: Plan, runs: Path) -> Finished:
@@ -40,7 +40,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 
 def with_model(name: str, data: Data, *settings: str, **options: object) -> Plan:
-    plan = small_plan("training.batch_size=32", *MIRRORED, *settings)
+    plan = small_plan("training.epochs=1", "training.batch_size=32", *MIRRORED, *settings)
     return dataclasses.replace(plan, model=ModelSettings(name=name, options=options), data=data)
 
 
@@ -50,7 +50,7 @@ def with_model(name: str, data: Data, *settings: str, **options: object) -> Plan
         ("lenet", {}, TOKENS),
         ("cifar_cnn", {}, IMAGES),
         ("transformer", {"depth": 1}, TOKENS),
-        ("linear", {}, Data(name="regression", options={"samples": 90})),
+        ("linear", {}, Data(name="regression", options={"samples": 80})),
     ],
     ids=["lenet", "cifar_cnn", "transformer", "linear"],
 )
@@ -59,26 +59,16 @@ def test_that_built_in_models_of_every_kind_train_on_two_replicas(
 ) -> None:
     """65 training samples in batches of 32 leave a last batch of one.
 
-    One replica has nothing to do, and no NaN.
+    One replica has nothing to do, and no NaN; nor do statistics of batches take harm.
     """
     run = done(with_model(model, data, **options), tmp_path)
     told = run.one(events.Model)
-    assert (told.train_samples, told.validation_samples, told.test_samples) == (73, 8, 9)
+    assert (told.train_samples, told.validation_samples, told.test_samples) == (65, 7, 8)
     assert told.parameters == sum(layer.parameters for layer in told.layers) > 0
     assert told.replica_batches == [16, 16]
     assert None not in run.losses.values()
     assert all(np.isfinite(weights).all() for weights in run.weights().values())
     assert run.epochs[-1]["val_loss"] is not None
-
-
-def test_that_a_last_batch_smaller_than_the_replicas_harms_no_statistics(tmp_path: Path) -> None:
-    data = dataclasses.replace(
-        IMAGES, options={**IMAGES.options, "samples": 65}, validation_fraction=0, test_fraction=0
-    )
-    run = done(with_model("cifar_cnn", data), tmp_path)
-    assert run.one(events.Model).train_samples % 32 == 1
-    assert None not in run.losses.values()
-    assert all(np.isfinite(weights).all() for weights in run.weights().values())
 
 
 def test_that_the_starter_models_learn_the_digits(tmp_path: Path) -> None:
@@ -113,7 +103,7 @@ def test_that_linear_regression_finds_the_line(tmp_path: Path) -> None:
     "strategy", [(), MIRRORED, CENTRAL_STORAGE], ids=["none", "mirrored", "central_storage"]
 )
 def test_that_mixed_precision_trains_and_is_told(tmp_path: Path, strategy: tuple[str, ...]) -> None:
-    run = done(small_plan("training.mixed_precision=true", *strategy), tmp_path)
+    run = done(small_plan("training.mixed_precision=true", *UNJUDGED, *strategy), tmp_path)
     assert run.one(events.Model).precision == "mixed_bfloat16"
     assert run.epochs[-1]["loss"] < run.epochs[0]["loss"]
     assert all(weights.dtype == np.float32 for weights in run.weights().values())
