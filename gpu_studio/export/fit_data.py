@@ -9,7 +9,7 @@ from gpu_studio.export.fitted import FittedPlan, folder_of_texts, holds_texts
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.own_code import options_of
-from gpu_studio.export.script_text import call, fill, literal
+from gpu_studio.export.script_text import call, fill, functions_of, literal
 from gpu_studio.export.tables import nested_table
 from gpu_studio.plan import Plan
 from gpu_studio.plan.catalogue import scale_of
@@ -185,14 +185,19 @@ def load_data():
     return training, validation, test
 
 
+$seeds
 def in_order(files, epochs):
     \"\"\"The batches of all epochs of a `PyDataset`: $order.\"\"\"
 
     def batches():
-        for $epoch in range(epochs):
+        for epoch in range(epochs):
+            set_seeds(SEED, epoch)
+            files.on_epoch_begin()
+            set_seeds(SEED, epoch)
             $generator
             for place in $places:
                 yield tuple(files[int(place)])
+            set_seeds(SEED, epoch + 1)
             files.on_epoch_end()
 
     def kind(array):
@@ -201,6 +206,7 @@ def in_order(files, epochs):
     kinds = keras.tree.map_structure(kind, tuple(files[0]))
     return tf.data.Dataset.from_generator(batches, output_signature=kinds)
 """
+_SEEDS = functions_of("data/python_streams.py", "set_seeds").removesuffix("\n")
 _BATCHED = "training, *others = (each.batch(BATCH_SIZE) for each in (training, *others))"
 _AS_NUMPY = "keras.tree.map_structure(np.asarray, array)"
 _AS_PIXELS = 'keras.tree.map_structure(pixels if name[0] == "x" else np.asarray, array)'
@@ -221,6 +227,65 @@ def pixels(array):
 _GREY = """\
 if picture and len(sides) == 2:
     array = array[..., None]  # its only channel"""
+
+AS_DATASET = """\
+def as_dataset(generator):
+    \"\"\"A generator as a dataset of its batches, which none of them misses.\"\"\"
+    first = tuple(next(generator))
+
+    def kind(array):
+        return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
+
+    def batches():
+        yield first
+        yield from generator
+
+    kinds = keras.tree.map_structure(kind, first)
+    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
+
+
+"""
+"""The function by which a generator can be looked at before `fit` reads it."""
+NEXT_ONES = """\
+def next_ones(generator, most):
+    \"\"\"So many batches for each epoch: the first that `fit` looks at, and the next ones.
+
+    From a generator `fit` reads ahead, and leaves out what it has read by then.
+    \"\"\"
+    first = [tuple(batch) for batch in itertools.islice(generator, 2)]
+
+    def kind(array):
+        return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
+
+    def batches():
+        yield from keras.tree.map_structure(np.array, first[:most])
+        yield from map(tuple, itertools.islice(generator, max(0, most - len(first))))
+
+    kinds = keras.tree.map_structure(kind, first[0])
+    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
+
+
+"""
+"""The function by which each epoch validates with as many batches of a generator."""
+COPIED = """\
+def copied(*batch):
+    \"\"\"A batch in memory of its own.
+
+    A part of one that shares memory with an array of a generator would be computed on
+    in place, and change that array.
+    \"\"\"
+
+    def whole(array):
+        if not isinstance(array, tf.Tensor):
+            return array
+        return tf.gather(array, tf.range(tf.shape(array)[0]))
+
+    found = keras.tree.map_structure(whole, batch)
+    return found if len(found) > 1 else found[0]
+
+
+"""
+"""The function by which parts of a batch share no memory with an array of a generator."""
 
 
 def loading(fitted: FittedPlan) -> str:
@@ -253,7 +318,7 @@ def _returned(fitted: FittedPlan) -> str:
     options = options_of("data.options", data.options)
     if streamed:
         batched = _BATCHED if "one by one" in streamed else ""
-        words = {"file": place, "options": options, "function": function}
+        words = {"file": place, "options": options, "function": function, "seeds": _SEEDS}
         return fill(_STREAMS, batched=batched, **words, **_places(fitted.plan))
     head = f"{place}\nDATA_OPTIONS = {options}\n\n\n"
     named = _NAMED if "x_train" in fitted.names else _NAMED_WHOLE
@@ -263,12 +328,11 @@ def _returned(fitted: FittedPlan) -> str:
 def _places(plan: Plan) -> dict[str, str]:
     """The order of the batches of a `PyDataset`."""
     if not plan.training.shuffle:
-        said = {"generator": "", "places": "range(len(files))", "order": "in their own order"}
-        return said | {"epoch": "_"}
+        return {"generator": "", "places": "range(len(files))", "order": "in their own order"}
     drawn = "generator = np.random.Generator(np.random.PCG64([0x0DE2, SEED, epoch]))"
     order = "by seed and epoch alone"
     places = "generator.permutation(len(files))"
-    return {"generator": drawn, "places": places, "order": order, "epoch": "epoch"}
+    return {"generator": drawn, "places": places, "order": order}
 
 
 def _arrays(fitted: FittedPlan, read: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.fit_data import loading
+from gpu_studio.export.fit_data import AS_DATASET, COPIED, NEXT_ONES, loading
 from gpu_studio.export.fit_model import building, model_parameters, own_functions, table
 from gpu_studio.export.fit_placed import PLACING, fit_placed
 from gpu_studio.export.fit_shares import (
@@ -85,45 +85,12 @@ def build_by_kinds(model, strategy, training):
 
 """
 
-_AS_DATASET = """\
-def as_dataset(generator):
-    \"\"\"A generator as a dataset of its batches, which none of them misses.\"\"\"
-    first = tuple(next(generator))
-
-    def kind(array):
-        return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
-
-    def batches():
-        yield first
-        yield from generator
-
-    kinds = keras.tree.map_structure(kind, first)
-    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
-
-
-"""
-
-_COPIED = """\
-def copied(*batch):
-    \"\"\"A batch in memory of its own.
-
-    A part of one that shares memory with an array of a generator would be computed on
-    in place, and change that array.
-    \"\"\"
-
-    def whole(array):
-        if not isinstance(array, tf.Tensor):
-            return array
-        return tf.gather(array, tf.range(tf.shape(array)[0]))
-
-    found = keras.tree.map_structure(whole, batch)
-    return found if len(found) > 1 else found[0]
-
-
-"""
-_COPIES = """
+_COPIES = """\
 if isinstance(training, tf.data.Dataset):
     training = training.map(copied)"""
+_HELD = """\
+if inspect.isgenerator(validation):
+    validation = next_ones(validation, $most)$copied"""
 
 _TRAIN = """\
 def train(arguments):
@@ -134,6 +101,7 @@ def train(arguments):
     $tokens
     $batches
     $scope
+    $generated
     $built
     $shares
     $placing
@@ -175,7 +143,7 @@ steps_per_epoch = $steps
 if isinstance(training, keras.utils.PyDataset):
     steps_per_epoch = steps_per_epoch or len(training)
     training = in_order(training, arguments.epochs)"""
-_GENERATED = """
+_GENERATED = """\
 if inspect.isgenerator(training):
     training = as_dataset(training)"""
 _READ_ONCE = """
@@ -219,6 +187,7 @@ def fitting(fitted: FittedPlan) -> str:
         tokens=_tokens(fitted),
         batches=_batched(fitted),
         scope=fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make,
+        generated=_generated(fitted),
         built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
         shares=_counting(fitted) if several else "",
         placing=PLACING if facts.placed else "",
@@ -233,8 +202,9 @@ def fitting(fitted: FittedPlan) -> str:
     if several:
         shares = _shares(fitted)
     built = _BUILT if written.has_scope else ""
-    built += _AS_DATASET if _builds_first(fitted) and streamed else ""
-    built += _COPIED if several and streamed else ""
+    built += AS_DATASET if _builds_first(fitted) and streamed else ""
+    built += NEXT_ONES if streamed and plan.training.validation_steps else ""
+    built += COPIED if several and streamed else ""
     later = f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
     return f"{draws}{later}{built}{shares}{SHOW}\n\n{whole}"
 
@@ -293,12 +263,26 @@ def _batched(fitted: FittedPlan) -> str:
     if fitted.seen.streamed:
         steps = fitted.plan.training.steps_per_epoch or None
         once = not fitted.seen.endless and not steps
-        given = _GENERATED if _builds_first(fitted) else ""
-        given += _COPIES if strategy_of(fitted.plan).replicates else ""
-        return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "") + given
+        return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "")
     asked = fitted.plan.training.steps_per_epoch
     lines = [fill(_IN_PASSES, asked=str(asked)) if asked else _BATCHES]
     lines += [_EVALUATED.format(name) for name in fitted.splits[1:]]
+    return "\n".join(lines)
+
+
+def _generated(fitted: FittedPlan) -> str:
+    """Return the lines that make datasets of generators, once the model is made.
+
+    Then they draw the random numbers that they draw for `fit`.
+    """
+    if not fitted.seen.streamed:
+        return ""
+    several, most = strategy_of(fitted.plan).replicates, fitted.plan.training.validation_steps
+    lines = [_GENERATED] if _builds_first(fitted) else []
+    lines += [_COPIES] if several else []
+    if most:
+        copied = ".map(copied)" if several else ""
+        lines.append(fill(_HELD, most=str(most), copied=copied))
     return "\n".join(lines)
 
 

@@ -403,6 +403,8 @@ def _finished(script: str) -> str:
     if "def is_stream(" in script:
         line = "from pathlib import Path\n"
         script = script.replace(line, f"from collections.abc import Iterable, Mapping\n{line}", 1)
+    if "def set_seeds(" in script:
+        script = _imported(script, "random", ("os",))
     if "fnmatch." in script:
         script = _imported(script, "fnmatch", ("ctypes", "csv", "argparse"))
     return with_comments_wrapped(script)

@@ -20,7 +20,7 @@ from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Call
-from gpu_studio.trainer.passes import SplitReading, ended_early, nothing_left
+from gpu_studio.trainer.passes import SplitReading, ended_early, nothing_left, pass_over
 from gpu_studio.trainer.phases import begin_phase, keeps_averages
 from gpu_studio.trainer.progress import CallLength, Judge, Monitor, Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
@@ -85,6 +85,8 @@ class Loop:
         """
         try:
             self.hooks.begin()
+            held = self._session.dataset.validation
+            pass_over(held, self._session.cut_for, self._settings, self.progress)
             reason = self._train()
             self._end()
             return self._finished(reason, self._test())
@@ -318,7 +320,7 @@ class Loop:
         if id(split) not in self._readings:
             self._readings[id(split)] = self._session.reading(split, asked)
         reading, tally = self._readings[id(split)], self._session.program.tally()
-        reading.begin(self.progress.epoch)
+        reading.begin(self.progress.epoch // self._settings.validation_freq)
         while (left := reading.left) != 0:
             singly, known, first = hooks.each_test_step, reading.is_known, reading.done
             pace = self._evaluation_pace

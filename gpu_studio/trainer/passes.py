@@ -6,11 +6,13 @@ ended, and is shorter where the data end before. The next pass begins with the e
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from gpu_studio.plan import Training
 from gpu_studio.plan.rules.start_rules import never_ends
 from gpu_studio.trainer import batches
 from gpu_studio.trainer.batches import Cut
@@ -111,6 +113,10 @@ class SplitReading:
     def __init__(self, strategy: Any, split: Split, cut: Cut, most: int) -> None:
         """`cut` is that of the split; `most` limits the batches that are read, unless it is 0."""
         self._strategy, self._split, self._cut, self._most = strategy, split, cut, most
+        if (stream := split.stream) is not None:
+            whole = stream.steps(cut.batch)
+            stream.whole = not most or (whole is not None and most >= whole)
+            stream.most = most * (1 if stream.batched else cut.batch)
         self._parts: Any = None
         self._over = False
         self._open: list[Any] = []
@@ -168,6 +174,32 @@ class SplitReading:
         if self.left == 0:
             self._split.stream.end()
         return call.told[:, 0].astype(np.int64)
+
+
+def told_of_streams(training: Training, train: Split, held: Split | None) -> Iterator[str]:
+    """What a run says of its streams before it begins."""
+    if train.stream is not None:
+        yield from train.stream.told(training.batch_size)
+    stream, asked = None if held is None else held.stream, training.validation_steps
+    if stream is not None and stream.once and stream.batched and asked > len(stream.rows):
+        first = len(stream.rows)
+        yield (
+            f"{stream.function.name} gives a generator to validate on, which no epoch can begin "
+            f"anew: each validates with its first {first} batches and the next {asked - first}. "
+            "fit also leaves out what it has read ahead, which no two starts have alike."
+        )
+
+
+def pass_over(
+    held: Split | None, cut_for: Callable[[Split], Cut], training: Training, at: TrainingProgress
+) -> None:
+    """Leave behind what the epochs before a resume have read of what they validate with.
+
+    It may be a part of the stream that is trained on, and shuffled with that.
+    """
+    if held is not None and held.stream is not None:
+        SplitReading(None, held, cut_for(held), training.validation_steps)  # how much is read
+        held.stream.pass_over(at.epoch // training.validation_freq)
 
 
 def _is_known(split: Split, cut: Cut) -> bool:

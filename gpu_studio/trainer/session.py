@@ -36,7 +36,7 @@ from gpu_studio.trainer.models.own_training import (
     training_note,
 )
 from gpu_studio.trainer.own_steps import OwnSteps
-from gpu_studio.trainer.passes import Passes, SplitReading, refuse_unended
+from gpu_studio.trainer.passes import Passes, SplitReading, refuse_unended, told_of_streams
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.seen_apart import mixing_apart, refuse_unkept_states, replicas_apart
@@ -328,9 +328,8 @@ def _loaded(plan: Plan, base: Path, tell: Any) -> tuple[Plan, Dataset]:
         tell(events.Warned(message=sentence))
     for said in warnings_before(plan, dataset):
         tell(said)
-    if dataset.train.stream is not None:
-        for sentence in dataset.train.stream.told(plan.training.batch_size):
-            tell(events.Log(message=sentence))
+    for sentence in told_of_streams(plan.training, dataset.train, dataset.validation):
+        tell(events.Log(message=sentence))
     return plan, dataset
 
 

@@ -35,6 +35,8 @@ from gpu_studio.plan import Callback, Plan
 CLOSE = 1e-5
 BY_XLA, WITHOUT = "by XLA if it can", "XLA could not compile"
 OWN = """
+import itertools
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -55,6 +57,28 @@ def make(learning_rate, momentum):
 def load(seed):
     x = np.random.default_rng(seed).normal(size=(90, 6)).astype("float32")
     return x, x[:, :1] * x[:, 1:2]
+
+
+class Rows(keras.utils.PyDataset):
+    def __init__(self, x, y):
+        super().__init__()
+        self.x, self.y, self.order = x, y, np.arange(90)
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, at):
+        rows = self.order[15 * at : 15 * at + 15]
+        return self.x[rows] + 0.1 * np.random.normal(size=(15, 6)), self.y[rows]
+
+    def on_epoch_end(self):
+        np.random.shuffle(self.order)
+
+
+def stream(seed):
+    x, y = load(seed)
+    held = ((x[at : at + 9], y[at : at + 9]) for at in itertools.cycle(range(0, 81, 9)))
+    return Rows(x, y), held
 
 
 def build():
@@ -198,7 +222,13 @@ CASES: dict[str, tuple[str, ...]] = {
             "use_ema = true, ema_overwrite_frequency = 2 }"
         ),
     ),
-    "fitted phases, mirrored": (*SYNTHETIC, *FITTED, *LATER, *MIRRORED),
+    "fitted phases of streams, mirrored": (
+        *SYNTHETIC,
+        *FITTED,
+        *LATER,
+        *MIRRORED,
+        "training.validation_steps=3",
+    ),
     "fitted parts of passes, by XLA if it can": (
         *SYNTHETIC,
         *FITTED,
@@ -308,6 +338,7 @@ OF_FILES: dict[str, tuple[str, ...]] = {
     ),
 }
 SEEN = DataFacts("load", "values", None, 90, x_shape=(6,), y_shape=(1,), arrays=("x", "y"))
+STREAMED = replace(SEEN, streamed="6 batches of 15", arrays=())
 OF_BUILD = tuple(
     GraphLayer(name, kind, inputs=of)
     for name, kind, of in (
@@ -368,7 +399,8 @@ def plan_of(case: str, own: Path) -> Plan:
     ]
     if case.startswith("fitted"):
         build = "spelled" if BY_XLA in case else "build"
-        settings += [f'data.python="{own}:load"', f'model.python="{own}:{build}"']
+        load = "stream" if "streams" in case else "load"
+        settings += [f'data.python="{own}:{load}"', f'model.python="{own}:{build}"']
     return small_plan(*settings, "training.checkpoint.every_epochs=0")
 
 
@@ -376,6 +408,8 @@ def script_of(case: str, own: Path) -> str:
     facts = (SEEN, BUILT) if case.startswith("fitted") else FACTS.get(case, (None, None))
     if case.startswith("built in"):
         facts = MADE, BUILT_IN
+    if "streams" in case:
+        facts = STREAMED, BUILT
     if BY_XLA in case:
         facts = SEEN, replace(BUILT, xla=XlaFacts(asked=True), conditional=False)
     return python_script(plan_of(case, own), None, own.parent, *facts)

@@ -7,6 +7,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import deepcopy
 from itertools import chain, count, islice
 from typing import Any
 
@@ -35,8 +36,8 @@ from gpu_studio.trainer.user_code.stream_kinds import (
 )
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
-# Keep the draws of a pass apart from every other use of the plan's seed.
-_PASS, _ORDER = 0x57EA, 0x0DE2
+# Keeps the order of a pass apart from every other use of the plan's seed.
+_ORDER = 0x0DE2
 
 
 class PythonStream(Stream):
@@ -80,6 +81,10 @@ class PythonStream(Stream):
             held.append(batch)
         yield from ((batch, True) for batch in held)
 
+    def _set_seeds(self) -> None:
+        """Let the code draw the random numbers of the pass that was begun."""
+        set_seeds(self._seed, self._number)
+
     def _read(self) -> Iterator[Any]:
         """Return the elements of the pass that was begun, without those to be skipped."""
         raise NotImplementedError
@@ -94,7 +99,7 @@ class PythonStream(Stream):
         """Yield the elements of the pass, and keep the exception that ends them."""
         try:
             with pulling():
-                set_seeds(self._seed, self._number)
+                self._set_seeds()
                 elements = self._read()
             for number in count(self._skipped):
                 with pulling():
@@ -190,12 +195,37 @@ class GeneratorStream(PythonStream):
             )
         came = self._peek_at(opened)
         self._learn(came)
-        # The peeked at must not be lost where nothing begins anew.
-        self._opened = chain(came, opened)
+        self._first, self._rest, self._taken = came, opened, 0
+        self._drawn = (random.getstate(), np.random.get_state()) if function.begins else None
+
+    def _set_seeds(self) -> None:
+        """As of `PythonStream`; what a script gives `fit` goes on as its text has it."""
+        if self._again is not None or self._drawn is None:
+            super()._set_seeds()
+            return
+        random.setstate(self._drawn[0])
+        np.random.set_state(self._drawn[1])
 
     def _read(self) -> Iterator[Any]:
-        opened = self._opened if self._again is None else self._again()
-        return islice(opened, self._skipped, None)
+        if self._again is not None:
+            return islice(self._again(), self._skipped, None)
+        if self.most and self.batched:
+            return self._next_ones()
+        # The peeked at must not be lost where nothing begins anew.
+        first, self._first = self._first, []
+        stop = self._skipped + self.most if self.most else None
+        return islice(chain(first, self._rest), self._skipped, stop)
+
+    def _next_ones(self) -> Iterator[Any]:
+        """What `fit` validates with in an epoch: the first that it looked at, and the next ones.
+
+        It also leaves out what it has read ahead by then, which no two starts have alike.
+        """
+        new = max(0, self.most - len(self._first))
+        due, self._taken = self._number * new - self._taken, (self._number + 1) * new
+        next(islice(self._rest, due, due), None)  # those of the epochs before a resume
+        # A copy of those, which a step might compute on in place.
+        return chain(map(deepcopy, self._first[: self.most]), islice(self._rest, new))
 
 
 class SequenceStream(PythonStream):
@@ -270,7 +300,8 @@ class SequenceStream(PythonStream):
 
 def set_seeds(seed: int, number: int) -> None:
     """Set the seeds of Python's and NumPy's random numbers for pass `number`."""
-    drawn = int(np.random.SeedSequence([_PASS, seed, number]).generate_state(1)[0])
+    # The first number keeps these draws apart from every other use of the seed.
+    drawn = int(np.random.SeedSequence([0x57EA, seed, number]).generate_state(1)[0])
     random.seed(drawn)
     np.random.seed(drawn)
 

@@ -54,6 +54,8 @@ class Stream:
     """Whether there is a single pass."""
     whole = True
     """Whether each epoch is a whole pass."""
+    most = 0
+    """Elements that each reading takes, if not all."""
     shuffled = False
     """Whether its batches are taken in another order in each pass."""
     resumes = (
@@ -138,6 +140,9 @@ class Stream:
 
     def end(self) -> None:
         """Notice that a pass is over."""
+
+    def pass_over(self, number: int) -> None:
+        """Leave behind what so many passes leave, where other streams have a share in it."""
 
     def check(self) -> None:
         """Raises UserCodeError or DataError for what went wrong in the user's code meanwhile."""
@@ -308,6 +313,7 @@ class DatasetStream(Stream):
     def __init__(self, function: UserFunction, seed: int, data: tf.data.Dataset) -> None:
         super().__init__(function, seed)
         self._data, self._begun, self._shuffles = data, 0, shuffles(data)
+        self._number = 0
         self._refuse_composites()
         self._peek_at(iter(to_look_at(data)))
         many = int(data.cardinality())
@@ -336,10 +342,19 @@ class DatasetStream(Stream):
 
     def begin(self, number: int, skipped: int) -> None:  # noqa: ARG002  (`elements` passes over)
         """Prepare the pass: what shuffles anew for each has shuffled as often as before."""
+        self.pass_over(number)
+        self._number = number
+        self._begun += 1
+
+    def end(self) -> None:
+        """Shuffle at the end of a pass as `fit` does, before anything else is read."""
+        self.pass_over(self._number + 1)
+
+    def pass_over(self, number: int) -> None:
+        """Shuffle as often as in so many passes. Streams may be parts of one that is shuffled."""
         while self._begun < self._shuffled_before(number):
             iter(self._data)
             self._begun += 1
-        self._begun += 1
 
     def _shuffled_before(self, number: int) -> int:
         """How often `fit` has made an iterator before this pass.

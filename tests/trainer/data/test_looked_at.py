@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pytest
 
 if TYPE_CHECKING:
@@ -58,8 +62,8 @@ def test_that_what_does_not_shuffle_or_holds_much_is_looked_at_as_it_is(
     assert looked_at.to_look_at(large) is large
 
 
-def orders_in_fit(data: Any, epochs: int) -> list[list[int]]:
-    """The numbers of each batch, as a model is shown them by `fit`."""
+def orders_in_fit(data: Any, epochs: int, held: Any = None) -> list[list[int]]:
+    """The numbers of each batch, as a model is shown them by `fit`, which validates with `held`."""
     import keras
     import tensorflow as tf
 
@@ -70,23 +74,44 @@ def orders_in_fit(data: Any, epochs: int) -> list[list[int]]:
             tf.py_function(lambda each: seen.append(each.numpy().ravel().tolist()), [batch[0]], [])
             return {"loss": tf.zeros(())}
 
+        test_step = train_step
+
     model = Seeing()
     model.compile()
     model.built = True
-    model.fit(data, epochs=epochs, verbose=0)
+    model.fit(data, epochs=epochs, validation_data=held, verbose=0)
     return seen
 
 
 class Unguarded:
     """In place of a user's function: what it made is read as it is."""
 
-    name = "load"
+    name, begins = "load", 0
 
     def guarded(self, read: Any) -> Any:
         return read()
 
 
-@pytest.mark.parametrize("length", ["known", "unknown"])
+class OfScript(Unguarded):
+    """In place of what a script gives `fit`."""
+
+    begins = 1
+
+
+def orders(streams: list[Any], passes: range) -> list[list[int]]:
+    """The numbers of each batch, as a run reads them from streams that follow one another."""
+    found = []
+    for each in streams:
+        each.pass_over(passes.start)
+    for number in passes:
+        for each in streams:
+            each.begin(number, 0)
+            found += [x.numpy().ravel().tolist() for x, _ in each.elements()]
+            each.end()
+    return found
+
+
+@pytest.mark.parametrize("length", ["known", "unknown", "of two parts"])
 @pytest.mark.filterwarnings("ignore:Your input ran out of data", "ignore:`shuffle=True`")
 def test_that_each_epoch_has_the_order_that_it_has_in_fit(length: str) -> None:
     import tensorflow as tf
@@ -95,18 +120,67 @@ def test_that_each_epoch_has_the_order_that_it_has_in_fit(length: str) -> None:
 
     as_it_is = tf.autograph.experimental.do_not_convert
 
-    def pipeline() -> Any:
+    def pipelines() -> list[Any]:
         data = shuffled("range").map(as_it_is(lambda x: (tf.cast(x, tf.float32)[:, None], x)))
-        return data if length == "known" else data.filter(as_it_is(lambda _, y: y[0] > -1))
+        if length == "of two parts":  # which are shuffled as one
+            return [data.take(3), data.skip(3)]
+        return [data if length == "known" else data.filter(as_it_is(lambda _, y: y[0] > -1))]
+
+    def streams() -> list[Any]:
+        tf.random.set_seed(3)
+        return [DatasetStream(cast("UserFunction", Unguarded()), 3, each) for each in pipelines()]
 
     tf.random.set_seed(3)
-    wanted = orders_in_fit(pipeline(), 4)
-    tf.random.set_seed(3)
-    stream = DatasetStream(cast("UserFunction", Unguarded()), 3, pipeline())
-    assert (stream.length is not None) == (length == "known")
-    found = []
-    for number in range(4):
-        stream.begin(number, 0)
-        found += [x.numpy().ravel().tolist() for x, _ in stream.elements()]
-    assert found == wanted
-    assert len(found) == 20
+    training, *held = pipelines()
+    wanted = orders_in_fit(training, 4, *held)
+    assert (streams()[0].length is not None) == (length != "unknown")
+    assert orders(streams(), range(4)) == wanted
+    assert orders(streams(), range(2, 4)) == wanted[10:]
+    assert len(wanted) == 20
+
+
+def test_that_an_epoch_validates_with_the_first_batches_of_a_generator_and_the_next_ones() -> None:
+    from gpu_studio.plan import Training
+    from gpu_studio.trainer.data.python_streams import GeneratorStream
+    from gpu_studio.trainer.passes import told_of_streams
+
+    def stream(most: int = 3) -> GeneratorStream:
+        numbers = (np.full((4, 1), at) for at in range(9))
+        made = GeneratorStream(cast("UserFunction", Unguarded()), 3, numbers, None)
+        made.most = most
+        return made
+
+    def read(made: GeneratorStream, number: int) -> list[int]:
+        made.begin(number, 0)
+        return [int(batch[0][0, 0]) for batch, _ in made.batches(4)]
+
+    whole = stream()
+    assert [read(whole, number) for number in range(3)] == [[0, 1, 2], [0, 1, 3], [0, 1, 4]]
+    assert read(stream(), 2) == [0, 1, 4]  # after a resume
+    assert read(stream(most=0), 0) == list(range(9))
+    trained = stream(most=0)
+    trained.begin(0, 5)
+    assert [int(batch[0][0, 0]) for batch, _ in trained.batches(4)] == [5, 6, 7, 8]
+    splits: Any = SimpleNamespace(stream=None), SimpleNamespace(stream=whole)
+    (said,) = told_of_streams(Training(validation_steps=3), *splits)
+    assert "validates with its first 2 batches and the next 1." in said
+    assert not list(told_of_streams(Training(validation_steps=2), *splits))
+
+
+@pytest.mark.parametrize("function", [OfScript, Unguarded])
+def test_that_a_generator_of_a_script_draws_on_where_it_was_left(function: Any) -> None:
+    from gpu_studio.trainer.data.python_streams import GeneratorStream
+
+    def drawing() -> Iterator[Any]:
+        while True:
+            yield np.random.random((4, 1)).astype("float32")
+
+    np.random.seed(5)
+    wanted = list(itertools.islice(drawing(), 5))
+    np.random.seed(5)
+    stream = GeneratorStream(function(), 3, drawing(), None)
+    np.random.seed(7)  # as a model does that is made meanwhile
+    stream.begin(0, 0)
+    found = [batch[0] for batch, _ in itertools.islice(stream.batches(4), 5)]
+    assert np.array_equal(found, wanted) is (function is OfScript)
+    assert np.array_equal(found[:2], wanted[:2])
