@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,14 +143,16 @@ def _export_job(
     if target is None:
         say_whole(text.rstrip("\n"))
         if starts_script(kind):
-            note(f"It starts {SCRIPT}: gpu-studio export {chosen.plan} --to {SCRIPT}")
+            plan_file = shlex.quote(str(chosen.plan))
+            note(f"It starts {SCRIPT}: gpu-studio export {plan_file} --to {SCRIPT}")
         return
     contents = {target: text.encode()}
     if starts_script(kind):
         contents[target.parent / SCRIPT] = script.encode()
         contents |= {target.parent / name: content for name, content in beside.items()}
     _write_all(contents, chosen)
-    note(f"{target}: written. {_NEXT[kind].format(file=target, name=file)}")
+    quoted = shlex.quote(str(target)), shlex.quote(target.name)
+    note(f"{target}: written. {_NEXT[kind].format(file=quoted[0], name=quoted[1])}")
 
 
 def _script(
@@ -226,7 +229,7 @@ def _write_script(
     contents = {target: script.encode()}
     contents |= {target.parent / name: source.read_bytes() for name, source in beside.items()}
     _write_all(contents, chosen)
-    note(f"{target}: written. Run it with: python {target}")
+    note(f"{target}: written. Run it with: python {shlex.quote(str(target))}")
 
 
 def _write_all(contents: dict[Path, bytes], chosen: argparse.Namespace) -> None:
@@ -251,5 +254,5 @@ def _tell_what_else_it_reads(beside: dict[str, Path], plan: Path) -> None:
     for name in beside:
         note(
             f"On another machine the script needs {name}: `gpu-studio export "
-            f"{plan} --to FILE.py` writes it too."
+            f"{shlex.quote(str(plan))} --to FILE.py` writes it too."
         )

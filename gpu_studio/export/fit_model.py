@@ -19,7 +19,16 @@ from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import model as model_text
 from gpu_studio.export.optimizers import optimizer, optimizer_parameters
 from gpu_studio.export.own_code import options_of, own_code, place_of
-from gpu_studio.export.script_text import call, fill, indented, listing, literal, options
+from gpu_studio.export.script_text import (
+    WIDTH,
+    call,
+    fill,
+    indented,
+    listing,
+    literal,
+    options,
+    width,
+)
 from gpu_studio.export.steps import GIVING_WAY
 from gpu_studio.placement.plan_facts import Learnt
 from gpu_studio.plan import Named, OutputTraining, reference, shown, strategy_of
@@ -306,7 +315,8 @@ def _loss_of(fitted: FittedPlan, output: str) -> Named:
 
 def _one_loss(fitted: FittedPlan, chosen: Named, learnt: Learnt | None, output: str = "") -> str:
     if reference(chosen.name):
-        return _judge(fitted, "training.loss", chosen)
+        before = f"{literal(output)}: " if output else "loss="
+        return _judge(fitted, "training.loss", chosen, before, output)
     if chosen.name == _NO_LOSS:
         return "None"
     name = keras_name(chosen.name if chosen.name != "auto" or not learnt else learnt.loss, LOSSES)
@@ -364,10 +374,8 @@ def _metrics_of_plan(fitted: FittedPlan) -> list[str]:
     }
     if list(rows) in ([""], []):
         flat = rows.get("") or [_one_metric(fitted, each, None) for each in chosen]
-        if any("\n" in each for each in flat):
-            lines = "".join(f"{indented(each, 4)},\n" for each in flat)
-            return [f"metrics=[\n{lines}]"]
-        return [f"metrics=[{', '.join(flat)}]"]
+        deep = 12 if fitted.built.own_steps else 8
+        return [listing("metrics=", flat, indent=deep + 1)]  # with the comma behind it
     listed = {name: listing("", row, indent=len(name) + 17) for name, row in rows.items()}
     return [_by_output("metrics", listed)]
 
@@ -385,7 +393,7 @@ def _metrics_of(own: OutputTraining | None, rest: Sequence[Named]) -> Sequence[N
 
 def _one_metric(fitted: FittedPlan, chosen: Named, learnt: Learnt | None, output: str = "") -> str:
     if reference(chosen.name):
-        return _judge(fitted, "training.metrics", chosen)
+        return _judge(fitted, "training.metrics", chosen, "", output)
     name = chosen.name
     if name == "auto" and learnt is not None:
         name = (learnt.metrics or ("accuracy",))[0]
@@ -409,10 +417,17 @@ def _one_metric(fitted: FittedPlan, chosen: Named, learnt: Learnt | None, output
     return _adapted(fitted, metric_text(facts, full, chosen.options), fitting, output, learnt, cut)
 
 
-def _judge(fitted: FittedPlan, field: str, chosen: Named) -> str:
+def _judge(fitted: FittedPlan, field: str, chosen: Named, before: str, output: str) -> str:
+    """Return a loss or metric of one's own as it stands in `compile`, with that `before` it."""
     named = reference(chosen.name)
     if named is None:
         raise AssertionError(chosen.name)
-    file = literal(str(located(field, named.file, fitted.facts.base)))
-    given = options_of(field, chosen.options)
-    return call("", "judge", [f"Path({file})", literal(named.function), given])
+    path = literal(str(located(field, named.file, fitted.facts.base)))
+    deeper = bool(output) + bool(fitted.built.own_steps) + (not before)
+    indent = 8 + 4 * deeper
+    where = call("", "Path", [path], indent=indent + 5)  # with the comma behind it
+    given = [where, literal(named.function), options_of(field, chosen.options)]
+    made = call(before, "judge", given, indent=indent)
+    if width(made) + indent == WIDTH:  # without room for the comma behind it
+        made = call(before, "judge", given, indent=indent + 1)
+    return made.removeprefix(before)

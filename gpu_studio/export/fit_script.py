@@ -359,7 +359,7 @@ def _own_callback(fitted: FittedPlan, place: int, named: Callback) -> Iterator[s
     offered = {"model": "model", "epochs": "arguments.epochs", "batch_size": "BATCH_SIZE"}
     yield table("offered", {**offered, "steps_per_epoch": "steps_per_epoch", "seed": "SEED"})
     given = [
-        f"Path({file})",
+        call("", "Path", [file], indent=9),  # with the comma behind it
         called(where, "callbacks", fitted.facts),
         options_of(field, named.options),
         "offered",
@@ -382,7 +382,8 @@ def _built_in(fitted: FittedPlan, named: Callback) -> str:
         where = reference(str(given[SCHEDULE]))
         if where is not None:
             file = literal(str(located("training.callbacks", where.file, fitted.facts.base)))
-            own = f"own(Path({file}), {literal(where.function)})"
+            path = call("", "Path", [file], indent=17)
+            own = call("", "own", [path, literal(where.function)], indent=12)
             return call("", "keras.callbacks.LearningRateScheduler", [own], indent=8)
     raise ExportError(
         f"No script writes the callback {named.name} of this plan. Give it by a function of your "

@@ -61,7 +61,7 @@ class ConsentProblem(Problem):
 
 def file_problems(written: Plan, plan: AbsolutePlan) -> list[Problem]:
     """Problems with the files and folders of `plan`, each called as in the plan as `written`."""
-    model, data = plan.model, plan.data
+    model, data, found = plan.model, plan.data, dict(references_of(plan))
     return [
         *_problems("model.file", written.model.file, model.file, ".keras", _lacks_keras_parts),
         *_weights_problems(written.model.weights, model.weights),
@@ -70,10 +70,8 @@ def file_problems(written: Plan, plan: AbsolutePlan) -> list[Problem]:
         *_table_problems(written.data, data),
         *(
             problem
-            for (field, text), (_, found) in zip(
-                references_of(written), references_of(plan), strict=True
-            )
-            for problem in _code_problems(field, text, found)
+            for field, text in references_of(written)
+            for problem in _code_problems(field, text, found.get(field, ""))
         ),
     ]
 
@@ -119,11 +117,19 @@ def _without_consent(files: Sequence[Path]) -> list[tuple[Path, Standing]]:
     return found
 
 
+_UNPRINTABLE = (
+    "a folder that it is in has a name with a character that cannot be shown, such as a line break "
+    "or a no-break space: give the folder another name"
+)
+
+
 def _code_problems(field: str, text: str, found: str) -> Iterator[Problem]:
-    named = reference(found)
+    named, shown = reference(found), f'"{text}"'
     if named is None:
+        if reference(text):
+            yield Problem(field, shown, _UNPRINTABLE)
         return
-    path, shown = Path(named.file), f'"{text}"'
+    path = Path(named.file)
     try:
         code = read_code(path)
     except FileNotFoundError:

@@ -24,16 +24,16 @@ def test_that_a_script_goes_to_stdout(gpu_studio, plan_file, machine):
 def test_that_a_script_is_written_with_what_it_reads_beside_it(
     gpu_studio, plan_file, machine, tmp_path
 ):
-    target = tmp_path / "elsewhere.py"
+    target = tmp_path / "my $HOME.py"
     digits = "data.name=digits"
     answer = gpu_studio("export", plan_file, "--to", target, "--set", digits)
     assert (answer.code, answer.out) == (0, "")
-    assert f"python {target}" in answer.err
+    assert f"python '{target}'" in answer.err  # as a shell takes it
     compile(target.read_text(), str(target), "exec")
     assert {
         path.name: path.stat().st_mode & 0o777 for path in (target, tmp_path / "digits.npz")
     } == {
-        "elsewhere.py": 0o600,
+        "my $HOME.py": 0o600,
         "digits.npz": 0o600,
     }
     hint = gpu_studio("export", plan_file, "--set", digits)
@@ -159,14 +159,14 @@ def test_that_what_starts_workers_goes_to_stdout_by_its_word(gpu_studio, plan_fi
 def test_that_the_ending_of_a_file_says_what_it_is_and_the_script_lies_beside_it(
     gpu_studio, plan_file, machine, tmp_path
 ):
-    target = tmp_path / "out" / "job.sbatch"
+    target = tmp_path / "out" / "a job.sbatch"
     target.parent.mkdir()
     settings = ("--set", WORKERS, "data.name=digits")
     answer = gpu_studio("export", plan_file, "--to", target, *settings)
     assert (answer.code, answer.out) == (0, "")
-    assert "sbatch job.sbatch" in answer.err
+    assert "sbatch 'a job.sbatch'" in answer.err
     names = sorted(path.name for path in target.parent.iterdir())
-    assert names == ["digits.npz", "job.sbatch", "train.py"]
+    assert names == ["a job.sbatch", "digits.npz", "train.py"]
     assert "#SBATCH --ntasks=2" in target.read_text()
     (target.parent / "train.py").write_text("mine")
     refused = gpu_studio("export", plan_file, "--to", target.with_name("l.sh"), *settings)

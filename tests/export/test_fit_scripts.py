@@ -103,6 +103,33 @@ def test_that_a_script_trains_as_fit_trains(tmp_path):
         assert verdict.word == "equal", f"{name}: {verdict}\n{mine.trace}"
 
 
+OWN_PARTS = """
+version = 1
+name = "of own parts"
+model.python = "m.py:build"
+data.python = "m.py:load"
+[training]
+loss = "m.py:loss"
+metrics = ["m.py:metric", "mae"]
+callbacks = [
+    { name = "m.py:make" },
+    { name = "learning_rate_scheduler", options = { schedule = "m.py:rate" } },
+]
+"""
+
+
+def of_own_parts(folder: Path) -> dict[str, str]:
+    """Scripts that name functions in a folder, of one output, own steps, and several outputs."""
+    plan, learnt = plans.loads(OWN_PARTS), replace(SECTIONS, kind="values", compiled=False)
+    alone = ModelFacts(learnt=learnt)
+    named = TWO.replace('"mae"', '"m.py:loss"').replace("metrics = []", 'metrics = ["m.py:metric"]')
+    return {
+        "one": python_script(plan, None, folder, ARRAYS, alone),
+        "own": python_script(plan, None, folder, ARRAYS, replace(alone, own_steps=("test_step",))),
+        "two": python_script(plans.loads(named), None, folder, SIX, THREE_OUTPUTS),
+    }
+
+
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path):
     for name in FACTS:
         ways = ["none", "one_device", "mirrored", "central_storage"]
@@ -110,6 +137,9 @@ def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path):
             ways += ["placed", "placed, 2 parts"]
         for way in ways:
             (tmp_path / f"{name} {way}.py").write_text(script(name, way))
+    for folder in ("zoo" * 10, "zoo" * 12 + "s", "zoo" * 30):
+        for name, text in of_own_parts(Path("/", folder)).items():
+            (tmp_path / f"{folder} {name}.py").write_text(text)
     for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
         ended = subprocess.run(
             [*RUFF, *command, "."], cwd=tmp_path, capture_output=True, text=True, check=False

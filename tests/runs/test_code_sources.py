@@ -13,7 +13,15 @@ from real_runs import PLAN
 
 from gpu_studio.contract import consent
 from gpu_studio.contract.consent import Standing
-from gpu_studio.plan import Data, ModelSettings, Plan, PlanError, Problem, with_absolute_files
+from gpu_studio.plan import (
+    Data,
+    ModelSettings,
+    Named,
+    Plan,
+    PlanError,
+    Problem,
+    with_absolute_files,
+)
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.sources import ConsentProblem, consent_needed, file_problems
 
@@ -55,6 +63,18 @@ def test_that_a_new_file_is_asked_about_and_an_allowed_one_is_not(file: Path) ->
     assert needed(NAMED, file.parent) == [(file, Standing.NEW)]
     consent.allow_file(file, CODE.encode())
     assert problems(NAMED, file.parent) == needed(NAMED, file.parent) == []
+
+
+@pytest.mark.parametrize("character", ["\n", "\N{NO-BREAK SPACE}", "\N{RIGHT-TO-LEFT OVERRIDE}"])
+def test_that_a_folder_whose_name_cannot_be_shown_is_told(tmp_path: Path, character: str) -> None:
+    folder = tmp_path / f"my{character}models"
+    folder.mkdir()
+    (folder / "models.py").write_text(CODE)
+    training = replace(PLAN.training, loss=Named("models.py:build_model"))
+    found = problems(replace(NAMED, training=training), folder)
+    assert [each.field for each in found] == ["model.python", "training.loss"]
+    assert all("has a name with a character that cannot be shown" in each.advice for each in found)
+    assert found[0].received == '"models.py:build_model"'
 
 
 def test_that_a_changed_file_is_asked_about_again(file: Path) -> None:

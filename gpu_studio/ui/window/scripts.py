@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
@@ -108,7 +109,7 @@ class Scripts(QObject):
             self._write_job(self._document.plan, path, script)
             return
         if self._written({path: script.encode(), **self._contents_beside(path)}):
-            self.reported.emit(f"The script is in {path}: run it with python {path.name}.")
+            self.reported.emit(f"The script is in {path}: run it with python {quote(path.name)}.")
 
     def _write_job(self, plan: Plan, path: Path, script: str) -> None:
         """Write what starts the workers, and beside it the script that it starts."""
@@ -132,7 +133,7 @@ class Scripts(QObject):
                 )
                 return
         if self._written(contents):
-            self.reported.emit(f"{path} is written. {_NEXT[kind].format(name=path.name)}")
+            self.reported.emit(f"{path} is written. {_NEXT[kind].format(name=quote(path.name))}")
 
     def _contents_beside(self, path: Path) -> dict[Path, bytes]:
         files = self._files_beside().items()
