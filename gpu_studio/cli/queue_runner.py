@@ -16,6 +16,7 @@ from gpu_studio.hardware import accompany
 from gpu_studio.hardware.asking import WITH_USERS
 from gpu_studio.plan import CPU, Machine, PlanError, load
 from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.labels import title_of
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.queue import Queue, QueueError, why
@@ -219,7 +220,7 @@ class Occupants:
         locks = sorted(self._runs.glob("[!.]*/trainer.lock"))
         self._known = tuple(run for each in locks if is_live(run := RunDirectory(each.parent)))
         return tuple(
-            Occupant(run.id, _devices(run, machine), self._holds(run), _pid(run))
+            Occupant(title_of(run), _devices(run, machine), self._holds(run), _pid(run))
             for run in self._known
         )
 

@@ -78,7 +78,7 @@ def _of_device(device: PlannedDevice, machine: Machine, predicted: Mapping[str, 
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """A live run, the physical `devices` it uses, and whether it `holds` each of them exclusively.
+    """A live run by its title, its physical `devices`, and whether it `holds` each exclusively.
 
     It does if the queue started it (one at a time on a device), and while it is starting: its
     memory cannot be seen yet. `pid` is its trainer's, 0 if unknown.

@@ -22,6 +22,7 @@ from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.plan import MIB, Plan, load, save, with_settings
 from gpu_studio.runs import queue as queueing
 from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.labels import title_of
 from gpu_studio.runs.queue_entry import noted_in
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.state import is_live, state_of
@@ -84,7 +85,7 @@ def test_that_plans_are_trained_one_after_another_in_their_order(queue, run_here
     assert (state_of(one), state_of(two)) == ("finished", "finished")
     # The second waited for the end of the first, and not for its start.
     assert two.events_file.stat().st_mtime_ns <= one.plan_file.stat().st_mtime_ns
-    assert f"one waits for {two.id} to end" in said
+    assert f"one waits for {title_of(two)} to end" in said
     assert noted_in(one) == first
     assert queue.entries() == ()
 
@@ -143,7 +144,7 @@ def test_that_two_plans_on_two_cards_train_at_the_same_time_and_two_on_one_do_no
     a, _ = reversed(directories(runs_dir))
     assert started(runs_dir) == ["a", "c"]
     assert is_live(a)
-    assert waits(queue) == {queue.entries()[0].id: f"waits for {a.id} on GPU 0"}
+    assert waits(queue) == {queue.entries()[0].id: f"waits for {title_of(a)} on GPU 0"}
     for process in runner.processes:
         getattr(process, "process", process).kill()
         getattr(process, "process", process).wait(PATIENCE_S)
@@ -161,7 +162,7 @@ def test_that_a_plan_that_waits_for_two_cards_is_not_overtaken_on_the_one_that_i
     runner = Runner(runs_dir, lambda _: None, lambda: TWO_CARDS)
     runner.step()
     [a] = directories(runs_dir)
-    expected = (f"waits for {a.id} on GPU 0", "waits for its turn on GPU 1, after both")
+    expected = (f"waits for {title_of(a)} on GPU 0", "waits for its turn on GPU 1, after both")
     assert waits(queue) == dict(zip(waiting, expected, strict=True))
     for process in runner.processes:
         getattr(process, "process", process).kill()
