@@ -121,6 +121,8 @@ import tensorflow as tf
 
 cards = tf.config.list_physical_devices("GPU")
 tf.config.set_visible_devices(cards, "GPU")
+tf.config.threading.set_intra_op_parallelism_threads(2)
+tf.config.experimental.enable_op_determinism()
 strategy = tf.distribute.MirroredStrategy(["CPU:0"])
 keras.utils.set_random_seed(5)
 x = np.random.default_rng(1).normal(size=(60, 4)).astype("float32")
@@ -180,6 +182,9 @@ WRONG = {
         "keras.Sequential([]).fit(parser.parse_args().data)\n"
     ),
     "fails": "import keras\nrows = 1 // 0\nkeras.Sequential([]).fit(rows)\n",
+    "makes a folder": (
+        "import keras, os\nos.makedirs('out')\nkeras.Sequential([]).fit([0.5, 1.5], [1.5, 0.5])\n"
+    ),
 }
 TOLD = {
     "by batches": "wrong_0.py ended before it called the fit of a model.",
@@ -190,6 +195,7 @@ TOLD = {
         "wrong_3.py: error: the following arguments are required: --data"
     ),
     "fails": "line 2",
+    "makes a folder": "wrong_5.py stopped in line 2 with FileExistsError",
     "another model": "The callbacks of churn.py are made for the model of churn.py",
 }
 WAYS = {

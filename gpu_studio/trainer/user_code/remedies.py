@@ -78,6 +78,10 @@ _ADVICE = (
         "Give all samples one shape: keras.utils.pad_sequences fills up rows that are shorter.",
     ),
     (
+        r"^\[Errno 17\] File exists",
+        "A script runs anew for the model, and finds what it made: os.makedirs(…, exist_ok=True).",
+    ),
+    (
         r"^URL fetch failure",
         "It wants to download: bring that file to ~/.keras/models, or build with weights=None.",
     ),

@@ -174,7 +174,8 @@ def with_others(others: Sequence[tuple[Any, str, Any]], work: Callable[[], None]
 def instead_of_set_up() -> list[tuple[Any, str, Any]]:
     """Return what stands for the ways in which a script sets up devices and a strategy.
 
-    Devices are left as they are, and the strategy is the one that is in use.
+    Devices and threads are left as they are, steps are compiled and timed, which determinism
+    forbids, and the strategy is the one that is in use.
     """
 
     def nothing(*_: Any, **_named: Any) -> None:
@@ -191,12 +192,16 @@ def instead_of_set_up() -> list[tuple[Any, str, Any]]:
         return InPlace(own.__name__, (), {})
 
     names = (
+        "enable_op_determinism",
+        "run_functions_eagerly",
+        "set_inter_op_parallelism_threads",
+        "set_intra_op_parallelism_threads",
         "set_logical_device_configuration",
         "set_memory_growth",
         "set_virtual_device_configuration",
         "set_visible_devices",
     )
-    places = (tf.config, tf.config.experimental)
+    places = (tf.config, tf.config.experimental, tf.config.threading)
     found = [(place, each, nothing) for place in places for each in names]
     for place in (tf.distribute, tf.distribute.experimental):
         kinds = [each for each in dir(place) if each.endswith("Strategy")]
@@ -296,6 +301,10 @@ _BY_STEPS = (
     "What is trained in loops of its own, or by train_on_batch, cannot be taken over: put a step "
     "into the train_step of a keras.Model."
 )
+_TWICE = (
+    "It runs once for the data and anew for the model: what the first left, such as a folder, the "
+    "second finds there."
+)
 _WORDS = (
     "What a shell would give it stands in the plan, for the model and for the data: --set "
     """'model.options.arguments=["--epochs", "3"]' 'data.options.arguments=["--epochs", "3"]'. """
@@ -310,5 +319,5 @@ def _no_fit(file: Path, ended: SystemExit | None, said: str) -> UserCodeError:
     why = f": {said}" if said and isinstance(code, int) else "."
     return UserCodeError(
         f"{file.name} ended{how} before it called the fit of a model{why}",
-        [_WORDS] if code else [_BY_STEPS, _WORDS],
+        [_WORDS, _TWICE] if code else [_BY_STEPS, _WORDS],
     )
