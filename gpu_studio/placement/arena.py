@@ -6,8 +6,10 @@ A step's requests of it follow from what the step holds: `requested`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from gpu_studio.common.figures import MIB
 from gpu_studio.placement.liveness import MemoryHistory, Size, block_of
@@ -16,7 +18,7 @@ UNIT = 256
 """The size of every block is a multiple of this many bytes."""
 LARGEST_REST = 128 * MIB // UNIT
 """A remainder of at least this many units is always split off."""
-FIRST_REGION, UNLIMITED = 2 * MIB // UNIT, 2**50 // UNIT
+FIRST_REGION = 2 * MIB // UNIT
 _SHIFT = 96
 """Free blocks are in the order of one number each: the size in units, and below it the place."""
 GLANCE = -(2**60)
@@ -98,6 +100,32 @@ def _handed_on(freed: dict[int, int], index: int) -> int | None:
     return back
 
 
+def cut_to_size(steps: Iterable[MemoryHistory]) -> Callable[[int], int]:
+    """The most bytes that an allocator gives out in any of the steps, by the samples of a batch.
+
+    It is one that cuts each piece to the size that is asked, as those of cards are told to
+    (`trainer.devices`), so that it is all the same where the pieces lie.
+    """
+    kinds: dict[Size, int] = {}
+    changes = [
+        np.array([(kinds.setdefault(each.size, len(kinds)), each.taken) for each in step.changes])
+        for step in steps
+        if step.changes
+    ]
+
+    def most(batch: int) -> int:
+        given = np.array([given_for(each.bytes(batch), each.pieces) for each in kinds])
+        held = (np.where(taken, 1, -1) * given[kinds] for kinds, taken in (x.T for x in changes))
+        return max((int(each.cumsum().max()) for each in held), default=0)
+
+    return most
+
+
+def given_for(size: int, pieces: int = 1) -> int:
+    """The bytes of pieces that are cut to a size that is asked."""
+    return pieces * UNIT * _units(size, pieces)
+
+
 def _units(size: int, pieces: int = 1) -> int:
     """The units of each of `pieces` blocks that together hold `size` bytes."""
     return max(1, -(-size // (pieces * UNIT)))
@@ -115,19 +143,15 @@ class _Block:
 
 
 class Arena:
-    """The memory of one device, as TensorFlow's allocator gives it out (`bfc_allocator.cc`).
+    """The memory of a CPU, as TensorFlow's allocator gives it out (`bfc_allocator.cc`).
 
     It returns the smallest free block that is large enough, and splits it only if at least as much
     is left over: up to half of a block can be wasted. A freed block is merged with free neighbours.
-    A card's memory is one region; on a CPU regions are added when needed, each twice as large as
-    the last, or larger if the request demands it. The caller numbers the blocks that it takes.
+    It starts empty. Regions are added when needed, each twice as large as the last, or larger if
+    the request demands it. The caller numbers the blocks that it takes.
     """
 
-    def __init__(self, *, grows: bool) -> None:
-        """With `grows`, memory starts empty and regions are added.
-
-        Otherwise it is practically unlimited.
-        """
+    def __init__(self) -> None:
         self._used = self._end = 0
         self._region = FIRST_REGION
         self._taken: dict[int, _Block] = {}
@@ -136,8 +160,6 @@ class Arena:
         self._free: list[_Block] = []
         self._wall = _Block(0, 0)
         """Stands at both ends of each region, and is never free."""
-        if not grows:
-            self._add_region(UNLIMITED)
 
     @property
     def used(self) -> int:
@@ -156,7 +178,7 @@ class Arena:
 
     def copy(self) -> Arena:
         """Another arena with the same layout."""
-        twin = Arena(grows=True)
+        twin = Arena()
         twins = {id(self._wall): twin._wall}
         every = (*self._taken.values(), *self._free)
         for each in every:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_studio.placement.arena import UNIT, Arena, requested
+from gpu_studio.placement.arena import UNIT, Arena, given_for, requested
 from gpu_studio.placement.liveness import (
     MemoryHistory,
     Operation,
@@ -27,15 +27,13 @@ _SEED, _MIXED, _STATE, _KEY, _COUNTER, _RAW, _RANGE, _SCALED = range(8)
 """The tensors with which a weight is drawn (`keras.random`, StatelessRandomUniformV2)."""
 
 
-def built(
-    operations: Sequence[Operation], look: MemoryHistory, *, grows: bool, loaded: bool
-) -> Arena:
-    """The memory as building the model leaves it.
+def built(operations: Sequence[Operation], look: MemoryHistory, *, loaded: bool) -> Arena:
+    """The memory of a CPU as building the model leaves it.
 
     The weights come first, matrices being drawn at random; those that are `loaded` are then
     replaced. The model is called once to `look` at its output; the optimizer's slots come last.
     """
-    arena, variables = Arena(grows=grows), variables_of(operations)
+    arena, variables = Arena(), variables_of(operations)
     weights = [number for number in variables if number in look.seen]
     bounds: set[int] = set()
     for number in weights:
@@ -50,12 +48,11 @@ def built(
     return arena
 
 
-def copies(operations: Sequence[Operation]) -> Arena:
-    """The memory of a card whose variables are copies of another's, which it receives in order."""
-    arena = Arena(grows=False)
-    for number, variable in variables_of(operations).items():
-        arena.take(block_of(number), variable.bytes)
-    return arena
+def lost_on_card(operations: Sequence[Operation]) -> int:
+    """The bytes that a card gives out for the variables beyond their size."""
+    variables = variables_of(operations).values()
+    bounds = {each.bytes for each in variables if each.drawn}
+    return 2 * UNIT * len(bounds) + sum(given_for(each.bytes) - each.bytes for each in variables)
 
 
 def _make(arena: Arena, weight: Variable, bounds: set[int]) -> None:

@@ -1,7 +1,7 @@
 """The operations of several micro-batches that a card takes in turn, each forward and back.
 
-What a micro-batch leaves behind cuts the memory that the next one finds, so that more is given out
-than for one alone. The gradients are added up, and nothing is updated until the last one is back.
+The gradients are added up beside those of the next one, whose samples are sent ahead, so that more
+is held than for one alone. Nothing is updated until the last one is back.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from gpu_studio.placement.liveness import NOTHING, Operation
 IN_TURN = "GPU:in turn"
 """The step of such a card, among those of a model (`ModelFacts.steps`)."""
 TURNS = 3
-"""So many micro-batches are rehearsed: with the second there is a sum, and the third finds the
-memory as it stays."""
+"""So many micro-batches are rehearsed: with the second there is a sum, and meanwhile the third's
+samples arrive."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 No two steps are alike. On a CPU, which of two operations ends first decides what is held at once,
 and where memory is free; on a card, which of several threads launches its operations first.
-Therefore several steps are simulated, with times or turns drawn from a seed, one after the other
-in memory as building the model leaves it (`built_memory`); the result is the largest peak.
+Therefore several steps are simulated, with times or turns drawn from a seed; the result is the
+largest peak. On a CPU they follow each other in memory as building the model leaves it
+(`built_memory`); a card's allocator cuts what it gives out to size (`trainer.devices`), so that
+there it is all the same where the pieces lie.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from itertools import cycle, islice, pairwise
 from math import exp
 from random import Random
 
-from gpu_studio.placement.arena import AllocationRequests, Arena, Layout, requested
-from gpu_studio.placement.built_memory import FAR, built, copies, looked, variables_of
+from gpu_studio.placement.arena import AllocationRequests, Arena, Layout, cut_to_size, requested
+from gpu_studio.placement.built_memory import FAR, built, looked, lost_on_card, variables_of
 from gpu_studio.placement.liveness import (
     MemoryHistory,
     Operation,
@@ -93,15 +95,11 @@ def on_card(
     operations: Sequence[Operation],
     marks: TensorKinds,
     received: frozenset[int] = frozenset(),
-    *,
-    copied: bool = False,
 ) -> StepMemory:
-    """The memory of a step whose operations a card runs one by one, in one region of memory.
+    """The memory of a step whose operations a card runs one by one.
 
     The batch is copied there in the step, and free again when its last operation has run. Other
-    tensors may be `received` too, from cards that compute beside it. `copied` says whether the
-    variables are copies of those of another card: then the model was not built there.
-    Of exchanges, which are rehearsed besides, only `BATCHES` are looked at.
+    tensors may be `received` too, from cards that compute beside it.
     """
     chance = Random(0)  # noqa: S311 (no secret: the same steps in every process)
     results = [tensor for tensor in marks.results if tensor not in marks.batch]
@@ -111,17 +109,14 @@ def on_card(
     staying = STAYING if received else EVENLY
     orders = (launched(wiring, arriving, chance, staying) for _ in range(_steps(operations)))
     runs = [step.history(order) for order in dict.fromkeys(map(tuple, orders))]
-    steps = list({tuple(run.changes): run for run in runs}.values())
-    found = (
-        copies(operations)
-        if copied
-        else built(operations, looked(operations, marks.outputs), grows=False, loaded=marks.loaded)
+    steps = highest(MemoryMoment(*each) for each in dict.fromkeys(h for r in runs for h in r.held))
+    most = cut_to_size(runs)
+    padding = (
+        Padding(batch, UNREHEARSED * most(batch) / (steps.asked(batch) or 1)) for batch in BATCHES
     )
     alike = (each.scratch.fixed for each in operations if not each.scratch.per_sample)
-    memory = _memory(
-        operations, passing, [{BATCHES[0]: steps}], found, sequences=1, leaps=not received
-    )
-    return replace(memory, scratch=max(alike, default=0))
+    lost = lost_on_card(operations)
+    return replace(steps, padding=tuple(padding), lost=lost, scratch=max(alike, default=0))
 
 
 def on_cpu(
@@ -141,9 +136,9 @@ def on_cpu(
     if rewritten and _holds_more(rewritten[0], operations, marks):
         graphs.append(rewritten)
     rehearsed = [_in_threads(*each, marks, threads) for each in graphs]
-    found = built(operations, looked(operations, marks.outputs), grows=True, loaded=marks.loaded)
+    found = built(operations, looked(operations, marks.outputs), loaded=marks.loaded)
     # What differs from step to step is for the most part weights that are copied and moved.
-    return _memory(operations, marks, rehearsed, found, beside=found.used)
+    return _memory(operations, marks, rehearsed, found, found.used)
 
 
 def _holds_more(some: Sequence[Operation], others: Sequence[Operation], marks: TensorKinds) -> bool:
@@ -198,10 +193,7 @@ def _memory(
     marks: TensorKinds,
     rehearsed: Sequence[Rehearsed],
     found: Arena,
-    sequences: int = PROCESSES,
-    beside: int = 0,
-    *,
-    leaps: bool = True,
+    beside: int,
 ) -> StepMemory:
     """Of the `rehearsed` steps of each graph, the fullest.
 
@@ -219,13 +211,11 @@ def _memory(
 
     def given(batch: int) -> float:
         there = [size.bytes(batch) for size in sizes]
-        most = [_most(each, batch, there, found, sequences) for each in asking]
+        most = [_most(each, batch, there, found) for each in asking]
         more = max((beside + sum(there) + each for each in most[1:]), default=0)
         return max(UNREHEARSED * (beside + sum(there) + most[0]), more) - beside
 
-    padding = (
-        Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in _sampled(given, leaps)
-    )
+    padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in _sampled(given))
     lost = found.used - sum(each.bytes for each in variables_of(operations).values())
     return StepMemory(steps.moments, tuple(padding), lost)
 
@@ -235,19 +225,18 @@ def _most(
     batch: int,
     there: Sequence[int],
     found: Arena,
-    sequences: int,
 ) -> int:
     """The most that is allocated in a step of `batch` samples, in any of so many processes."""
     alike = max((each for each in requests if each <= batch), default=min(requests))
     asked = [(each, each.units(batch)) for each in requests[alike]]
-    orders = _orders(asked, sequences)
+    orders = _orders(asked)
     return max(_given_out(order, asked, found.copy(), there) for order in orders)
 
 
-def _sampled(given: Callable[[int], float], leaps: bool) -> list[tuple[int, float]]:
-    """The allocated bytes for `BATCHES`; with `leaps` for batches between that leave the line."""
+def _sampled(given: Callable[[int], float]) -> list[tuple[int, float]]:
+    """The allocated bytes for `BATCHES`, and for batches between that leave the line."""
     known = {batch: given(batch) for batch in BATCHES}
-    intervals = [pair for pair in pairwise(BATCHES) if leaps and pair[1] <= CLOSE]
+    intervals = [pair for pair in pairwise(BATCHES) if pair[1] <= CLOSE]
     while intervals:
         first, last = intervals.pop()
         middle = (first + last) // 2
@@ -260,11 +249,11 @@ def _sampled(given: Callable[[int], float], leaps: bool) -> list[tuple[int, floa
     return sorted(known.items())
 
 
-def _orders(steps: Sequence[Asked], sequences: int) -> list[list[int]]:
+def _orders(steps: Sequence[Asked]) -> list[list[int]]:
     """The order of the steps in each simulated process, by number."""
     chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
     numbers = range(len(steps))
-    return [chance.sample(numbers, len(steps)) for _ in range(min(sequences, len(steps)))]
+    return [chance.sample(numbers, len(steps)) for _ in range(min(PROCESSES, len(steps)))]
 
 
 def _given_out(

@@ -48,6 +48,7 @@ def set_up(
     """
     devices = plan.devices
     count_host_memory()
+    _cut_pieces()
     tf.config.experimental.enable_tensor_float_32_execution(plan.training.tf32)
     tf.config.set_soft_device_placement(devices.soft_placement)
     if devices.log_placement:
@@ -76,6 +77,22 @@ def count_host_memory() -> None:
     os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
     memory = psutil.virtual_memory().total // MIB
     os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(memory))
+
+
+_REST = 1e-6
+"""The share of a device's memory from which on the rest of a piece is cut off; at least a byte."""
+
+
+def _cut_pieces() -> None:
+    """Have the allocators of cards give out no more than is asked of them.
+
+    They would give out a free piece whole that has less than twice the size, or 128 MiB more
+    (bfc_allocator.cc): up to half of a slice is wasted, another part of it in each step.
+    TensorFlow's Python sets this option nowhere, and takes it from here (context.py).
+    """
+    options = tf.compat.v1.GPUOptions()
+    options.experimental.internal_fragmentation_fraction = _REST
+    context.context()._config = tf.compat.v1.ConfigProto(gpu_options=options)  # noqa: SLF001
 
 
 def on_host() -> AbstractContextManager[object]:

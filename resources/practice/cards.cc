@@ -239,8 +239,9 @@ class CardMemory : public SubAllocator {
   Card* card_;
 };
 
-// As in TensorFlow, the allocator of logical device k is made once in a process, and lives as long.
-Allocator* AllocatorOf(int logical, Card* card, int64_t limit, bool growth) {
+// As in TensorFlow, the allocator of logical device k is made once in a process, and lives as long. It cuts a piece whose rest
+// is that share of its memory.
+Allocator* AllocatorOf(int logical, Card* card, int64_t limit, bool growth, double rest) {
   static std::mutex lock;
   static auto* made = new std::map<int, Allocator*>;
   std::lock_guard<std::mutex> hold(lock);
@@ -248,6 +249,7 @@ Allocator* AllocatorOf(int logical, Card* card, int64_t limit, bool growth) {
   if (!found) {
     tsl::BFCAllocator::Options options;
     options.allow_growth = growth;
+    options.fragmentation_fraction = rest;
     found = new tsl::BFCAllocator(std::make_unique<CardMemory>(card), limit, absl::StrCat("GPU_", logical, "_bfc"), options);
   }
   return found;
@@ -520,7 +522,7 @@ class PracticeFactory : public DeviceFactory {
         const std::string described =
             absl::StrCat("device: ", visible[i], ", name: ", Variable("GPU_STUDIO_PRACTICE_NAME", "Practice card"),
                          ", pci bus id: ", card->pci(), ", compute capability: ", Variable("GPU_STUDIO_PRACTICE_CAPABILITY", "9.0"));
-        Allocator* memory = AllocatorOf(logical, card, limit, growth);
+        Allocator* memory = AllocatorOf(logical, card, limit, growth, gpu.experimental().internal_fragmentation_fraction());
         DeviceLocality locality;
         locality.set_bus_id(1);
         auto attributes = Device::BuildDeviceAttributes(name, DeviceType("GPU"), Bytes(limit), locality, described);

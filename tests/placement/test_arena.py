@@ -5,14 +5,22 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.arena import LARGEST_REST, UNIT, Arena, requested
+from gpu_studio.placement.arena import LARGEST_REST, UNIT, Arena, cut_to_size, requested
 from gpu_studio.placement.liveness import MemoryChange, MemoryHistory, Size, block_of
 
 KIB, MIB = 1024, 2**20
 
 
+def in_one_region() -> Arena:
+    """An arena that has had to take more than any test asks of it, all of which is free again."""
+    arena = Arena()
+    arena.take(0, 2**50)
+    arena.give_back(0)
+    return arena
+
+
 def test_that_a_block_is_cut_only_where_that_leaves_as_much_again() -> None:
-    arena = Arena(grows=False)
+    arena = in_one_region()
     arena.take(1, 4 * KIB)
     arena.take(2, KIB)  # keeps the first from being joined with what lies behind it
     arena.give_back(1)
@@ -24,7 +32,7 @@ def test_that_a_block_is_cut_only_where_that_leaves_as_much_again() -> None:
 
 
 def test_that_free_neighbours_are_joined() -> None:
-    arena = Arena(grows=True)
+    arena = Arena()
     for number in range(4):
         arena.take(number, 256 * KIB)
     for number in (1, 0, 2, 3):
@@ -34,7 +42,7 @@ def test_that_free_neighbours_are_joined() -> None:
 
 
 def test_that_memory_that_grows_gives_a_whole_region_to_what_fills_more_than_half_of_it() -> None:
-    grown, one = Arena(grows=True), Arena(grows=False)
+    grown, one = Arena(), in_one_region()
     for arena in (grown, one):
         arena.take(1, 10 * MIB)
     assert (grown.used, one.used) == (16 * MIB, 10 * MIB)
@@ -43,7 +51,7 @@ def test_that_memory_that_grows_gives_a_whole_region_to_what_fills_more_than_hal
 def test_that_a_region_is_twice_the_last_unless_that_was_made_larger_for_what_was_asked() -> None:
     def filling(*sizes: int) -> int:
         """What the last of so many MiB is given; more than half of its region is all of it."""
-        arena = Arena(grows=True)
+        arena = Arena()
         for number, size in enumerate(sizes):
             before = arena.used
             arena.take(number, size * MIB)
@@ -54,7 +62,7 @@ def test_that_a_region_is_twice_the_last_unless_that_was_made_larger_for_what_wa
 
 
 def test_that_what_is_in_pieces_finds_room_where_it_would_have_none_in_one() -> None:
-    arena = Arena(grows=False)
+    arena = in_one_region()
     for number in range(6):
         arena.take(number, KIB)
     for number in (0, 2, 4):
@@ -71,7 +79,7 @@ def test_that_what_is_in_pieces_finds_room_where_it_would_have_none_in_one() -> 
 def test_that_no_less_is_given_out_than_asked_nor_twice_as_much_and_all_comes_back(
     sizes, grows
 ) -> None:
-    arena, asked = Arena(grows=grows), {}
+    arena, asked = Arena() if grows else in_one_region(), {}
     for number, (size, goes) in enumerate(sizes):
         arena.take(number, size)
         asked[number] = -(-size // UNIT) * UNIT
@@ -86,7 +94,7 @@ def test_that_no_less_is_given_out_than_asked_nor_twice_as_much_and_all_comes_ba
 
 
 def test_that_the_most_given_out_in_a_step_is_told_and_its_rest_is_given_back() -> None:
-    arena = Arena(grows=False)
+    arena = in_one_region()
     arena.take(-1, KIB)
     changes = [
         MemoryChange(0, Size(KIB), True),
@@ -98,7 +106,7 @@ def test_that_the_most_given_out_in_a_step_is_told_and_its_rest_is_given_back() 
 
 
 def test_that_a_variable_stays_where_a_step_has_moved_it() -> None:
-    arena = Arena(grows=False)
+    arena = in_one_region()
     arena.take(block_of(0), KIB)
     new, old = MemoryChange(0, Size(KIB), True), MemoryChange(block_of(0), Size(KIB), False)
     for _ in range(2):
@@ -118,6 +126,20 @@ def peak(
 ) -> int:
     step = requested(MemoryHistory([], changes, moved or {}, frozenset()))
     return arena.peak(step, step.units(batch))
+
+
+def test_that_what_cuts_to_size_gives_out_the_most_that_is_asked_at_once_in_any_step() -> None:
+    first = [
+        MemoryChange(0, Size(0, 100), True),  # 700 bytes of seven samples: three units
+        MemoryChange(1, Size(1000, pieces=2), True),
+        MemoryChange(0, Size(0, 100), False),
+    ]
+    new, old = MemoryChange(0, Size(10), True), MemoryChange(block_of(0), Size(10), False)
+    runs = [MemoryHistory([], each, {}, frozenset()) for each in (first, [new, old], [])]
+    most = cut_to_size(runs)
+    assert (most(7), most(1)) == ((3 + 2 * 2) * UNIT, (1 + 2 * 2) * UNIT)
+    assert cut_to_size(runs[1:])(7) == UNIT
+    assert cut_to_size([])(7) == 0
 
 
 class PlainAllocator:
@@ -182,7 +204,7 @@ def steps(draw) -> list[tuple[list[MemoryChange], dict[int, int]]]:
 
 @given(steps())
 def test_that_a_step_in_few_turns_takes_what_each_request_in_its_turn_takes(drawn) -> None:
-    arena, plain = Arena(grows=False), PlainAllocator(2**60)
+    arena, plain = in_one_region(), PlainAllocator(2**60)
     for variable in (0, 1):
         arena.take(block_of(variable), 10_000)
         plain.take((block_of(variable), 0), 40)

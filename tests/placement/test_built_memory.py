@@ -26,7 +26,7 @@ def of_layers(count: int) -> list[Operation]:
 
 def used(operations: list[Operation], outputs: list[int], *, loaded: bool = False) -> int:
     look = looked(operations, outputs)
-    return built(operations, look, grows=False, loaded=loaded).used
+    return built(operations, look, loaded=loaded).used
 
 
 def test_that_a_weight_that_is_drawn_leaves_the_bounds_between_which_it_was() -> None:

@@ -32,7 +32,7 @@ def test_that_the_gradients_of_all_others_are_there_while_a_card_computes_its_ow
 def test_that_an_update_may_run_beside_the_way_back_of_other_layers() -> None:
     alone = on_card(STEP, TensorKinds())
     step = sending(STEP, GRADIENTS)
-    memory = on_card(step.operations, TensorKinds(), step.received, copied=True)
+    memory = on_card(step.operations, TensorKinds(), step.received)
     # The sum of the near layer has come back, and its update has begun.
     assert memory.asked(1) == NEEDED + 3 * MIB
     assert memory.asked(1) >= alone.asked(1)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpu_studio.placement import rehearsal
 from gpu_studio.placement.arena import UNIT, Arena
 from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.rehearsal import (
     BATCHES,
+    LEAST_STEPS,
+    PROCESSES,
     UNREHEARSED,
     TensorKinds,
     on_card,
@@ -153,8 +156,24 @@ def test_that_steps_that_meet_the_same_memory_again_are_not_run_again(monkeypatc
     monkeypatch.setattr(
         Arena, "peak", lambda arena, step, units: given.append(step) or peak(arena, step, units)
     )
-    memory = on_card([Operation(makes=((1, Size(0, MIB)),)), Operation(takes=(1,))], TensorKinds())
-    assert len([step for step in given if step.turns]) == len(memory.padding)
+    monkeypatch.setattr(rehearsal, "MOST_STEPS", LEAST_STEPS)
+    step = [Operation(makes=((1, Size(0, MIB)),)), Operation(takes=(1,))]
+    memory = on_cpu(step, alike_all, TensorKinds(), threads=1)
+    run = len([each for each in given if each.turns])
+    # The first is run again, as at first there was no memory.
+    assert run == PROCESSES * (LEAST_STEPS + 1) * len(memory.padding)
+
+
+def test_that_a_card_gives_out_whole_units_and_for_its_variables_too() -> None:
+    weight = Variable(0, MIB + 1, drawn=True)
+    step = (
+        Operation(makes=((1, Size(1000)),)),
+        Operation(takes=(1,), makes=((2, Size()),), reads=weight),
+    )
+    memory = on_card(step, TensorKinds(results=[1, 2]))
+    assert memory.asked(8) == 1000
+    assert memory.peak(8) == round(UNREHEARSED * 4 * UNIT)
+    assert memory.lost == UNIT - 1 + 2 * UNIT  # and the bounds between which it was drawn
 
 
 def test_that_batches_are_looked_at_where_what_is_given_out_leaps() -> None:

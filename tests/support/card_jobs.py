@@ -4,7 +4,7 @@
 job is a name and the `settings` of its plan. After its first step it goes on from the checkpoint
 that the job before it took there. The result has the `losses` of some steps, `held`, the
 most bytes that each logical card held of the job, from its beginning to its end, and `where` the
-variables of model and optimizer are.
+variables of model and optimizer are. `GIVEN` is besides what a slice gave out for `ASKED` bytes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ batch_size = 16
 optimizer = "adam"
 """
 STEPS = 3
+GIVEN, ASKED = "given", 2 << 20
 
 
 def answers(jobs: Mapping[str, Sequence[str]], folder: Path) -> dict[str, Any]:
@@ -86,6 +87,22 @@ class Worker:
             "where": _where(made),
         }
 
+    def given(self) -> int:
+        """The bytes of a tensor on an empty slice, where one was that was half as large again."""
+        import tensorflow as tf
+
+        from gpu_studio.trainer import devices
+
+        last = self._logical[3].name
+        with tf.device(last):
+            first, behind = (tf.zeros(3 * ASKED // 8) for _ in range(2))
+            del first
+            before = devices.MemoryMeter(self._logical, {}).read()[3].current
+            again = tf.zeros(ASKED // 4)
+            held = devices.MemoryMeter(self._logical, {}).read()[3].current - before
+        del again, behind
+        return held
+
     def _lived(self, made: Any) -> list[float]:
         """Do all that a run does with a session; the losses of its steps."""
         stream = made.training_stream(0, 0)
@@ -115,7 +132,9 @@ def _where(made: Any) -> dict[str, list[str]]:
 def main() -> None:
     """Do the jobs on stdin."""
     worker = Worker()
-    print(json.dumps({name: worker.do(each) for name, each in json.load(sys.stdin).items()}))
+    given = {GIVEN: worker.given()}
+    done = {name: worker.do(each) for name, each in json.load(sys.stdin).items()}
+    print(json.dumps(done | given))
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ class Graph:
                 if before.name in self._places
             ),
             shares=op.type in SHARING,
-            overwrites=again or op.type in OVERWRITING or (on_cpu and op.type in LOOPS),
+            overwrites=again or op.type in OVERWRITING or op.type in LOOPS,
             scratch=self._scratch(op, scratch, on_cpu=on_cpu),
             reads=self._variable(op, op.outputs[0]) if op.type == _READING else None,
             writes=self._variable(op, op.inputs[1]) if op.type in _ASSIGNING else None,
@@ -208,7 +208,7 @@ class Graph:
 
     def _scratch(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Size:
         if op.type in LOOPS:
-            return _in_a_turn(op, self.batch) if on_cpu else _in_turns(op, self.batch)
+            return _in_a_turn(op, self.batch, "CPU" if on_cpu else "GPU")
         return scratch(op, [self.size(x) for x in op.inputs])
 
     def _variable(self, op: Any, value: Any) -> Variable:
@@ -282,16 +282,6 @@ def _collected(tensor: Any, batch: int) -> Size:
     return Size(size.fixed * turns, size.per_sample * turns, pieces=turns)
 
 
-def _in_turns(loop: Any, batch: int) -> Size:
-    """Return the most that one iteration of a loop holds besides its inputs."""
-    body = Graph(_body(loop), batch)
-    operations = body.as_on("GPU")
-    fullest = highest(
-        history(operations, in_one_queue(operations), results=body.results).moments
-    ).fullest(batch)
-    return Size(fullest.fixed, fullest.per_sample)
-
-
 def _ahead(loop: Any, batch: int) -> int:
     """Return the bytes per sample that the turns of a loop make before it is their turn.
 
@@ -312,13 +302,13 @@ def _ahead(loop: Any, batch: int) -> int:
     return max(0, int(turns * (made - left)))
 
 
-def _in_a_turn(loop: Any, batch: int) -> Size:
-    """Return the most that one iteration of a loop holds on a CPU besides what it is given.
+def _in_a_turn(loop: Any, batch: int, kind: str) -> Size:
+    """Return the most that one iteration of a loop holds on a device besides what it is given.
 
     What it hands on takes the place of what it was given, which the loop's outputs stand for.
     """
     body = Graph(_body(loop), batch)
-    operations = body.as_on("CPU")
+    operations = body.as_on(kind)
     given = [s for each in operations for tensor, s in each.makes if tensor in body.given]
     handed_on = [tensor for tensor in body.results if tensor not in body.given]
     run = history(operations, in_one_queue(operations), results=handed_on)

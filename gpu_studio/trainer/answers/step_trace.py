@@ -372,13 +372,11 @@ class _Step:
         on_one = graph.with_turns_ahead()
         sent, gathered = sending(on_one, gradients), gathering(on_one, gradients)
         parts = in_turn(on_one, gradients, graph.given)
-        there = {tensor for each in parts.operations for tensor, _ in each.makes}
-        seen = tuple(tensor for tensor in marks.outputs if tensor in there)
-        summed = replace(marks, results=parts.sums, outputs=seen)
+        summed = replace(marks, results=parts.sums)
         return {
             "CPU": self._on_cpu(marks),
             "GPU": on_card(on_one, marks),
-            SENDING: on_card(sent.operations, marks, sent.received, copied=True),
+            SENDING: on_card(sent.operations, marks, sent.received),
             GATHERING: on_card(gathered.operations, marks, gathered.received),
             IN_TURN: on_card(parts.operations, summed, parts.received),
         }
