@@ -63,6 +63,8 @@ def faint_bytes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
             f"gets them divided by {BRIGHTEST}."
         )
         why = f"It learns little from numbers in 0…{data.highest:.2g}."
+        if plan.data.python is not None:
+            why += f' Let {data.name} return x.astype("float32"): floats stay as they are.'
         yield Caution("faint bytes", text, why, _as_they_are(plan, facts))
 
 

@@ -52,6 +52,9 @@ class Learnt:
     compiled: bool = False
 
 
+DIVIDED = " in 0…1, bytes divided by 255"
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayFacts:
     """One array of a sample, of its targets or weights, or an input or output of a model.
@@ -59,7 +62,7 @@ class ArrayFacts:
     `path` leads to it in the structure that it is part of: names of dictionaries, places of tuples;
     `()` is the structure itself. `shape` is that of a sample. `ids`, `one_hot`, `sparse`,
     `between` and `missing` say more of a target, as in `plan.targets.Target`; ends of a model have
-    a `name`.
+    a `name`. A model gets bytes that are `scaled` divided by 255.
     """
 
     path: tuple[str | int, ...] = ()
@@ -71,6 +74,12 @@ class ArrayFacts:
     sparse: bool = False
     between: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
     missing: int | None = None
+    scaled: bool = False
+
+    @property
+    def divided(self) -> str:
+        """What its numbers are, as the end of a sentence, where they are scaled."""
+        return DIVIDED if self.scaled else ""
 
     @property
     def target(self) -> Target:
@@ -431,7 +440,7 @@ def numbers_in_words(data: DataFacts) -> str:
     if data.largest_token is not None:
         return f"{data.x_dtype} ids up to {data.largest_token}"
     if data.pixels:
-        return f"{data.x_dtype} in 0…1, bytes divided by 255"
+        return f"{data.x_dtype}{DIVIDED}"
     if data.lowest == data.highest:
         return data.x_dtype
     return f"{data.x_dtype} in {data.lowest:.3g}…{data.highest:.3g}"
@@ -440,7 +449,7 @@ def numbers_in_words(data: DataFacts) -> str:
 def _array_in_words(array: ArrayFacts) -> str:
     one = "one text" if array.dtype == "string" else f"one number, {array.dtype}"
     sizes = " × ".join(map(str, array.shape))
-    return f"{sizes}, {array.dtype}" if sizes else one
+    return f"{sizes}, {array.dtype}{array.divided}" if sizes else one
 
 
 def sample_in_words(data: DataFacts) -> str:

@@ -217,6 +217,8 @@ def test_that_bytes_that_are_nearly_nothing_once_divided_are_told(highest, warne
         found = the("faint bytes", plan, TWO_CARDS, facts)
         assert f"go no higher than {round(255 * highest)}," in found.text
         assert mended(found, plan, TWO_CARDS, facts).data.options == {"scale": "none"}
+        own = the("faint bytes", replace(plan, data=Data(python="d.py:load")), TWO_CARDS, facts)
+        assert (own.mend, 'return x.astype("float32")' in own.why) == (None, True)
     assert "faint bytes" not in names(
         plan, TWO_CARDS, replace(facts, data=replace(facts.data, pixels=False))
     )

@@ -73,7 +73,7 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
         x_dtype="float32",
         y_dtype=y.dtype.name,
         ids=len(names),
-        inputs=(ArrayFacts((), shape),),
+        inputs=(ArrayFacts((), shape, scaled=shown.pixels),),
         targets=(ArrayFacts((), (), y.dtype.name, ids=len(names)),),
         bytes=len(found) * (math.prod(shape) + y.itemsize),
         preview=previewed(shown, names),
@@ -246,7 +246,10 @@ def arrays_of(dataset: Dataset) -> tuple[tuple[ArrayFacts, ...], ...]:
         shape = tuple(int(size) for size in array.shape[1:])
         return ArrayFacts(path, shape, "string" if is_text(array.dtype) else kind)
 
-    inputs = [described(path, x, kinds[(0, *path)]) for path, x in leaves(train.x)]
+    inputs = [
+        replace(described(path, x, kinds[(0, *path)]), scaled=train.is_scaled(number))
+        for number, (path, x) in enumerate(leaves(train.x))
+    ]
     targets = [
         replace(
             described(path, y, kinds[(1, *path)]),

@@ -20,6 +20,7 @@ from keras.src.utils import naming
 from gpu_studio.contract.user_files import hint
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote
 from gpu_studio.plan import (
+    Data,
     ModelSettings,
     Plan,
     Shape,
@@ -340,7 +341,7 @@ def notes_on(
         *as_given_to_fit(plan),
         *(given_otherwise(plan) if whole else ()),
         *_always_one(name, model),
-        *_scaled_again(name, model, dataset, seen),
+        *_scaled_again(name, plan.data, model, dataset, seen),
     )
 
 
@@ -368,19 +369,21 @@ def name_of(named: ModelSettings) -> str:
 
 
 def _scaled_again(
-    name: str, model: keras.Model, dataset: Dataset, seen: tuple[float, float]
+    name: str, data: Data, model: keras.Model, dataset: Dataset, seen: tuple[float, float]
 ) -> Iterator[ModelNote]:
     low, high = seen
     if dataset.tokens or low == high or max(-low, high) > SMALL:
         return
     found = own_scaling(model, dataset.sample_shape)
+    as_they_are = 'data.options.scale = "none" for an .npz file or a folder of images.'
+    if data.python is not None:
+        as_they_are = f'let {data.python} return x.astype("float32").'
     if found:
         yield ModelNote(
             SCALED_AGAIN,
             f"{name} {found}, but they are in {low:.2g}…{high:.2g} already.",
             "It sees nearly the same number everywhere, and learns little. Leave that out of the "
-            'model, or give it the bytes as they are: data.options.scale = "none" for an .npz file '
-            "or a folder of images.",
+            f"model, or give it the bytes as they are: {as_they_are}",
         )
 
 

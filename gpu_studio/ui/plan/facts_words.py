@@ -249,7 +249,7 @@ def _array_in_words(array: ArrayFacts | None) -> str:
         return ""
     if array.dtype == "string":
         return f"{shape_in_words(array.shape)}, texts" if array.shape else "one text"
-    return f"{shape_in_words(array.shape)}, {array.dtype}"
+    return f"{shape_in_words(array.shape)}, {array.dtype}{array.divided}"
 
 
 def _met_by(row: Meeting) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from gpu_studio.placement.plan_facts import PREVIEWED, DataFacts, PlanFacts, dec
 from gpu_studio.plan import Data, Plan, with_absolute_files
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.plan_question import data_question
-from gpu_studio.trainer.answers.data import announced, facts_of, previewed, values_of
+from gpu_studio.trainer.answers.data import announced, arrays_of, facts_of, previewed, values_of
 from gpu_studio.trainer.data import Split, load_data
 
 pytestmark = pytest.mark.processes
@@ -206,6 +208,8 @@ def test_that_every_array_of_a_structure_is_shown_in_its_own_way() -> None:
     assert [max(sample.values[1].curves[0]) for sample in shown] == [128, 255]
     assert len(pulse.curves) == 1
     assert (words.text, price.text, weight.text) == ("b ", "2", "1")
+    dataset: Any = SimpleNamespace(train=Split(x, ()), targets=())
+    assert [each.scaled for each in arrays_of(dataset)[0]] == [True, False, False]
 
 
 def test_that_a_picture_whose_target_is_a_mask_is_shown_beside_it() -> None:

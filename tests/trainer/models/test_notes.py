@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+
+from gpu_studio.plan import Data, ModelSettings, Plan
 
 pytestmark = pytest.mark.slow
 
@@ -76,6 +79,29 @@ def test_that_scaling_is_found_wherever_a_model_does_it(kind: str) -> None:
     make, words = SCALING[kind]
     inputs = keras.Input(SHAPE)
     assert own_scaling(keras.Model(inputs, make(keras)(inputs)), SHAPE) == words
+
+
+@pytest.mark.parametrize(
+    ("data", "mend"),
+    [
+        (Data(file="a.npz"), 'data.options.scale = "none"'),
+        # Whose options are those of the function.
+        (Data(python="data.py:load"), 'let data.py:load return x.astype("float32").'),
+    ],
+)
+def test_that_a_model_that_scales_again_is_given_bytes_as_they_are_by_what_the_data_allow(
+    data: Data, mend: str
+) -> None:
+    import keras
+
+    from gpu_studio.trainer.models.own_models import notes_on
+
+    inputs = keras.Input(SHAPE)
+    model = keras.Model(inputs, keras.layers.Rescaling(1 / 255)(inputs))
+    dataset: Any = SimpleNamespace(tokens=False, sample_shape=SHAPE)
+    plan = Plan(model=ModelSettings(file="m.keras"), data=data)
+    (note,) = notes_on(plan, model, dataset, (0.0, 1.0), whole=False)
+    assert mend in note.why
 
 
 def test_that_a_model_that_cannot_be_traced_is_said_nothing_of() -> None:

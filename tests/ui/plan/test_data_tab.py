@@ -21,6 +21,7 @@ from gpu_studio.placement.plan_facts import (
     Learnt,
     ModelFacts,
     PlanFacts,
+    sample_in_words,
 )
 from gpu_studio.plan import Data, Training
 from gpu_studio.ui.kit.table import rows_as_text
@@ -178,13 +179,18 @@ def test_that_texts_are_called_texts_and_what_a_step_of_its_own_takes_is_left_to
         True,
         "Shapes out: ctc is given 12 × 6, for one of 10 classes.",
     )
-    arrays = {"inputs": (ArrayFacts(("a",)),), "targets": (ArrayFacts(("b",)),)}
-    rows = meetings_of(replace(DIGITS, **arrays), own)
+    pictures = ArrayFacts(("a",), (8, 8, 1), scaled=True)
+    nested = replace(DIGITS, inputs=(pictures,), targets=(ArrayFacts(("b",)),))
     model = MeetingsModel()
-    assert [[model.text(row, column) for column in (0, 2)] for row in rows] == [
-        ["x/a", "its own train_step"],
-        ["y/b", "its own train_step"],
+    said = "8 × 8 × 1, float32 in 0…1, bytes divided by 255"
+    assert [
+        [model.text(row, column) for column in range(3)] for row in meetings_of(nested, own)
+    ] == [
+        ["x/a", said, "its own train_step"],
+        ["y/b", "one number, float32", "its own train_step"],
     ]
+    assert dict(data_lines(a_plan(), FOUR_CORES, nested))["x/a"] == said
+    assert sample_in_words(nested) == f"x/a {said}"
 
 
 def test_that_data_that_are_not_here_yet_say_so() -> None:
