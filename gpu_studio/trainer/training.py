@@ -7,6 +7,7 @@ the beginning of the epoch.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -57,8 +58,8 @@ def train_plan(
     before = None if stored is None else stored[0]
     context.session = made = session.build(plan, context.base, tell, team, before)
     context.plan = made.plan
-    if made.plan != plan and team.writes:  # it was completed: whoever resumes it needs no script
-        save(made.plan, run.plan_file)
+    if made.plan != plan and team.writes:
+        _keep_completed(made.plan, run)
     context.meter = session.memory_meter(made)
     reported = user_code.codes_imported_by_name(plan, context.base)
     for code in reported:
@@ -82,6 +83,16 @@ def train_plan(
         for code in user_code.codes_imported_by_name(plan, context.base):
             if code not in reported:  # a layer may import something only when it is trained
                 writer.write(code)
+
+
+def _keep_completed(plan: Plan, run: RunDirectory) -> None:
+    """Let the run's plan say what its script gave `fit`, for all who read it.
+
+    Runs of one second are told apart by when their plans were first written.
+    """
+    first = run.plan_file.stat()
+    save(plan, run.plan_file)
+    os.utime(run.plan_file, ns=(first.st_atime_ns, first.st_mtime_ns))
 
 
 def _loop(

@@ -316,8 +316,12 @@ def test_that_a_run_keeps_what_its_script_gave_fit(
     trained: dict[str, Trained], folder: Path
 ) -> None:
     assert trained["stream none"].epochs
-    kept = [plans.load(each).training for each in (folder / "runs").glob("*stream*/plan.toml")]
+    files = list((folder / "runs").glob("*stream*/plan.toml"))
+    kept = [plans.load(each).training for each in files]
     assert [(each.epochs, each.as_in_script) for each in kept] == [(2, ())] * len(WAYS)
+    # By the time of its plan a run has its place among those of the same second.
+    began = [each.with_name("trainer.lock").stat().st_mtime_ns for each in files]
+    assert all(each.stat().st_mtime_ns <= at for each, at in zip(files, began, strict=True))
 
 
 def test_that_a_script_is_given_the_words_of_the_plan(trained: dict[str, Trained]) -> None:
