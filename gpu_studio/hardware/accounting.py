@@ -30,6 +30,8 @@ from gpu_studio.contract.samples import (
 from gpu_studio.hardware.alerts import HARMLESS
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
+MOST_CUT: Final = 16
+"""So many times that long is no damaged line, but no recording: nothing more of it is read."""
 LONGEST_RECORDING: Final = 1024 * 1024 * 1024
 """Bytes, four times as many as a recorder ever writes: what comes after them is not read."""
 # The other kinds have no figures to add up, and the processes alone are most of a recording.
@@ -147,12 +149,14 @@ def lines_of(recording: Path, *, follow: bool = False) -> Iterator[bytes]:
     `follow` is as in `safe_files`. Raises OSError.
     """
     with opened(recording, follow=follow) as file:
-        cut = False
+        cut = 0
         while (line := file.readline(LONGEST_LINE)) and file.tell() <= LONGEST_RECORDING:
             whole = line.endswith(b"\n")
             if whole and not cut:
                 yield line
-            cut = not whole
+            cut = 0 if whole else cut + 1
+            if cut > MOST_CUT:
+                return
 
 
 LONGEST_GAP: Final = 15.0

@@ -14,7 +14,7 @@ from watched_machine import watched
 
 from gpu_studio.contract import samples
 from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, Slow, SlowFigures
-from gpu_studio.hardware.accounting import LONGEST_LINE, account
+from gpu_studio.hardware.accounting import LONGEST_LINE, MOST_CUT, account
 from gpu_studio.hardware.recorder import Recorder
 from gpu_studio.hardware.simulated.profiles import profile
 
@@ -211,6 +211,15 @@ def test_that_a_line_longer_than_any_sample_is_passed_over_without_being_kept(re
     assert account(recording).cards[CARD].joules == pytest.approx(10.0)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown * 1024 < 4 * LONGEST_LINE
+
+
+def test_that_nothing_is_read_behind_what_goes_on_without_an_end(recording):
+    write(recording, fast(0, power_w=10.0), fast(1, power_w=10.0))
+    with recording.open("ab") as file:
+        file.truncate(file.tell() + (MOST_CUT + 2) * LONGEST_LINE)
+    with recording.open("ab") as file:
+        file.write(b"\n" + samples.encode(fast(2, power_w=10.0)))
+    assert account(recording).cards[CARD].joules == pytest.approx(10.0)
 
 
 def test_that_the_end_of_such_a_line_is_no_line_of_its_own(recording):
