@@ -65,7 +65,7 @@ class RandomStates:
         """`variables` are those of a model."""
         # Created here: a layer's first draw would create it while TensorFlow traces a step.
         self._shared = seed_generator.global_seed_generator()
-        found = [(each, _seed_in(each)) for each in variables if _is_random_state(each)]
+        found = [(each, _seed_in(each)) for each in variables if is_random_state(each)]
         found.append((self._shared.state, seed))
         self._seeds = {id(variable): (variable, start) for variable, start in found}
 
@@ -86,7 +86,7 @@ class RandomStates:
 
         None if the variable is no random state.
         """
-        if not _is_random_state(variable):
+        if not is_random_state(variable):
             return None
         if id(variable) not in self._seeds:  # a source that its layer has not registered with Keras
             with tf.init_scope():
@@ -151,7 +151,7 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
     def add_update(self, update: tuple[Any, Any]) -> None:
         """Record that a layer assigns a value."""
         variable, value = update
-        if not _is_random_state(variable):
+        if not is_random_state(variable):
             self._changed[id(variable)] = variable
         # No gradient goes through what is assigned, as none does where variables are.
         read = _as_if_read(variable, value) if variable.trainable else tf.stop_gradient(value)
@@ -160,7 +160,7 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
 
 def draws(model: keras.Model) -> bool:
     """Return whether layers of the model keep random states, as dropout does."""
-    return any(map(_is_random_state, model.variables))
+    return any(map(is_random_state, model.variables))
 
 
 def contribution(variable: Any, caught: Changes, part: BatchPart) -> Any:
@@ -253,7 +253,8 @@ def _as_if_read(variable: Any, value: Any) -> Any:
     return read(value, tf.convert_to_tensor(variable._value))  # noqa: SLF001
 
 
-def _is_random_state(variable: Any) -> bool:
+def is_random_state(variable: Any) -> bool:
+    """Whether the variable is where a `SeedGenerator` of Keras' has got to."""
     return bool(variable.name == "seed_generator_state")
 
 

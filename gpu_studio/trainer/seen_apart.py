@@ -31,6 +31,7 @@ from gpu_studio.trainer.layer_state import (
     Caught,
     RandomStates,
     is_apart,
+    is_random_state,
     kept_states,
     normalising,
     of_batch,
@@ -72,6 +73,11 @@ def replicas_apart(
     """Return warnings, and what is to be known, if several replicas train otherwise than one."""
     yield from overflows_apart(optimizer, f"{cut.replicas} replicas")
     yield from _rounded_apart(model, cut)
+    if any(map(is_random_state, model.variables)):
+        yield Log(
+            message=f"What {model.name} draws at random, each of {cut.replicas} replicas draws for "
+            "its own part of a batch: other numbers than one device draws, and so other losses."
+        )
     count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
     if count:
         yield Warned(

@@ -63,15 +63,17 @@ def test_that_only_layers_which_mix_samples_and_draw_nothing_are_named() -> None
     from gpu_studio.trainer.seen_apart import layers_apart, replicas_apart
 
     data = made_data.values((8,))
-    model = keras.Sequential([keras.Input((8,)), *own_layers().values(), keras.layers.Dense(1)])
+    ends = [keras.layers.Dropout(0.5), keras.layers.Dense(1)]
+    model = keras.Sequential([keras.Input((8,)), *own_layers().values(), *ends])
     before = [np.asarray(each) for each in model.variables]
     assert layers_apart(model, data).mixing == ["centred"]
     for old, variable in zip(before, model.variables, strict=True):
         np.testing.assert_array_equal(old, np.asarray(variable))
     told = [each.message for each in replicas_apart(model, data, Cut(12, 6, 2))]
-    assert len(told) == 2  # of the batch normalisation within a layer, too
-    assert told[1].startswith("The layer centred mixes the samples of a batch")
-    assert "about 3" in told[1]
+    drawn, _normalised, mixed = told  # of the batch normalisation within a layer, too
+    assert "draws at random, each of 2 replicas draws for its own part of a batch" in drawn
+    assert mixed.startswith("The layer centred mixes the samples of a batch")
+    assert "about 3" in mixed
 
 
 @pytest.mark.parametrize(
