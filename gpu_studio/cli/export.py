@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -237,9 +238,22 @@ def _write_all(contents: dict[Path, bytes], chosen: argparse.Namespace) -> None:
     from gpu_studio.common.safe_files import write_output
 
     new = {path: content for path, content in contents.items() if not _holds_already(path, content)}
+    _refuse_own(new, chosen)
     refuse_to_replace(new, force=chosen.force, code=True)
     for path, content in new.items():
         write_output(path, [content])
+
+
+def _refuse_own(paths: Iterable[Path], chosen: argparse.Namespace) -> None:
+    """Raises RefusedError for the plan itself, and for what it reads, as its script does too."""
+    from gpu_studio import plan as plans
+    from gpu_studio.runs.sources import reads
+
+    written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    plan = plans.with_absolute_files(written, chosen.plan.parent)
+    for path in paths:
+        if reads(plan, path) or (path.exists() and path.samefile(chosen.plan)):
+            raise RefusedError(f"{path} is a file of the plan itself: choose another name.")
 
 
 def _holds_already(path: Path, content: bytes) -> bool:

@@ -278,6 +278,13 @@ def _holds_pickles(archive: zipfile.ZipFile) -> str:
     return ""
 
 
+def reads(plan: AbsolutePlan, path: Path) -> bool:
+    """Whether a run of the plan reads the file at `path`: nothing may be written over it."""
+    named = (plan.model.file, plan.model.weights, plan.data.file, plan.data.table)
+    files = [*map(Path, filter(None, named)), *code_files(plan)]
+    return path.exists() and any(each.exists() and path.samefile(each) for each in files)
+
+
 def names_files(plan: Plan) -> bool:
     """Whether the plan needs files or folders."""
     model, data = plan.model, plan.data

@@ -131,6 +131,11 @@ def test_that_a_script_with_data_of_ones_own_asks_what_they_are(
     seen = DataFacts("load", "classes", 3, 9, x_shape=(2,), arrays=("x", "y"))
     monkeypatch.setattr(plan_question, "ask_about_data", lambda *_, **__: encoded(PlanFacts(seen)))
     assert 'call_own(DATA_FILE, "load"' in gpu_studio("export", plan_file, *settings).out
+    for file in (own, plan_file):  # which the script itself reads, or which it is of
+        before = file.read_bytes()
+        refused = gpu_studio("export", plan_file, *settings, "--to", file, "--force")
+        assert (refused.code, "is a file of the plan itself" in refused.err) == (2, True)
+        assert file.read_bytes() == before
     monkeypatch.setattr(
         plan_question, "ask_about_data", lambda *_, **__: encoded(PlanFacts(data_error="No rows."))
     )

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFileDialog
 from gpu_studio.common.safe_files import read_regular, write_output
 from gpu_studio.contract import slug
 from gpu_studio.plan import Plan, strategy_of
+from gpu_studio.runs.sources import reads
 from gpu_studio.ui.window.plan_files import SUFFIX, file_name
 from gpu_studio.ui.window.services import Services
 
@@ -140,7 +141,11 @@ class Scripts(QObject):
         return {path.with_name(name): source.read_bytes() for name, source in files}
 
     def _written(self, contents: dict[Path, bytes]) -> bool:
-        """Write the files; if that fails, say why."""
+        """Write the files; if that fails, or one is of the plan itself, say why."""
+        plan = self._document.absolute
+        if own := [each for each in contents if plan is not None and reads(plan, each)]:
+            self.failed.emit(f"{own[0]} is a file of the plan itself: choose another name.")
+            return False
         try:
             for path, content in contents.items():
                 write_output(path.absolute(), [content])

@@ -51,14 +51,19 @@ def test_that_what_cannot_be_a_script_says_why(window: MainWindow, tmp_path: Pat
 def test_that_a_function_of_ones_own_is_in_the_script_once_its_data_were_looked_at(
     window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("def load(): ...\n")
     plan = replace(
-        window.document.plan, data=Data(python="mine.py:load"), model=ModelSettings("mlp")
+        window.document.plan, data=Data(python=f"{mine}:load"), model=ModelSettings("mlp")
     )
     window.document.replace(plan, "take my data")
     seen = DataFacts("load", "classes", 3, 90, x_shape=(4,), arrays=("x", "y"))
     monkeypatch.setattr(window.facts, "facts_so_far", lambda *_: PlanFacts(seen))
     window.scripts.write(tmp_path / "train.py")
     assert 'call_own(DATA_FILE, "load"' in (tmp_path / "train.py").read_text()
+    window.scripts.write(mine)  # which the script calls
+    assert mine.read_text() == "def load(): ...\n"
+    assert f"{mine} is a file of the plan itself: choose another name." in window.notice.text
 
 
 def test_that_a_script_that_cannot_be_written_says_why(window: MainWindow, tmp_path: Path) -> None:
