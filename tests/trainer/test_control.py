@@ -11,16 +11,18 @@ from pathlib import Path
 import pytest
 import warm_python
 from patience import PATIENCE_S
-from training_runs import PLAIN_STEPS, Finished, Running, running, small_plan
+from training_runs import PLAIN_STEPS, UNJUDGED, Finished, Running, running, small_plan
 
 from gpu_studio.common.processes import signals_await_handlers
 from gpu_studio.contract import events
+from gpu_studio.plan import with_settings
 from gpu_studio.runs.diagnosis import explain
 
 pytestmark = pytest.mark.slow
 
 # It would train for hours: only what the test asks for can end it.
-LONG = small_plan("training.epochs=100000", "training.checkpoint.every_epochs=0", *PLAIN_STEPS)
+JUDGED = small_plan("training.epochs=100000", "training.checkpoint.every_epochs=0", *PLAIN_STEPS)
+LONG = with_settings(JUDGED, UNJUDGED)
 
 
 BEFORE_IT_STARTS = """
@@ -87,7 +89,7 @@ def test_that_a_checkpoint_is_written_when_asked_for_also_in_a_pause(tmp_path: P
 
 @pytest.mark.parametrize("how", ["stop", "sigterm"])
 def test_that_stop_checkpoints_and_evaluates_nothing_more(tmp_path: Path, how: str) -> None:
-    with running(LONG, tmp_path, warm=True) as run:
+    with running(JUDGED, tmp_path, warm=True) as run:
         run.wait_for(lambda: steps(run) > 20)
         if how == "stop":
             run.send("stop")

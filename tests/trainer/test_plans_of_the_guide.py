@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from training_runs import trained
+import warm_members
+from training_runs import running
 from written_code import Written
 
 from gpu_studio.common.guide import guide
@@ -45,9 +46,12 @@ def folder(written: Written, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 def assert_trains(plan: Plan, folder: Path) -> None:
-    # Each worker is a process that imports TensorFlow.
     two = ("cluster.workers=2",) if plan.cluster is not None else ()
-    done = trained(with_settings(plan, (*FEW, *two)), folder / "runs")
+    trainer = warm_members.command() if two else None
+    with running(
+        with_settings(plan, (*FEW, *two)), folder / "runs", warm=not two, trainer=trainer
+    ) as run:
+        done = run.finish()
     assert done.code == 0, (done.of(events.Failed), done.log)
     assert len(done.losses) == 4
     assert done.one(events.Finished).reason == "completed"

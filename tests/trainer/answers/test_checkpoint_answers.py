@@ -101,41 +101,29 @@ def test_that_the_saved_model_is_a_plain_one_that_predicts_what_the_weights_do(
     assert "there already" in capsys.readouterr().err
 
 
-def test_that_data_other_than_those_of_the_training_are_warned_of(tmp_path, capsys) -> None:
-    file, numbers = tmp_path / "mine.npz", np.random.default_rng(1)
-    arrays = {"x": numbers.normal(size=(64, 4)).astype(np.float32), "y": np.arange(64) % 3}
-    np.savez(file, **arrays)
-    data = f'data={{ file = "{file}", validation_fraction = 0.25 }}'
-    run = trained(
-        small_plan(data, "training.epochs=1", "training.batch_size=16"), tmp_path / "runs"
-    )
-    assert command(run, "evaluate", run.directory.id, "--json") == 0
-    same = capsys.readouterr()
-    assert (json.loads(same.out)["warning"], "warning" in same.err) == ("", False)
-    np.savez(file, **arrays | {"x": arrays["x"] + 1})
-    assert command(run, "evaluate", run.directory.id, "--json") == 0
-    other = capsys.readouterr()
-    [checkpoint] = evaluations(run.directory)
-    warning = json.loads(other.out)["warning"]
-    assert warning.startswith(f"The data are not those that {checkpoint} was trained with")
-    assert f"warning: {warning}" in other.err
-
-
-def test_that_other_test_samples_beside_the_same_training_samples_are_warned_of(
+def test_that_data_or_test_samples_other_than_those_of_the_training_are_warned_of(
     tmp_path, capsys
 ) -> None:
     file, numbers = tmp_path / "mine.npz", np.random.default_rng(1)
     arrays = {"x": numbers.normal(size=(64, 4)).astype(np.float32), "y": np.arange(64) % 3}
     held = {"x_test": arrays["x"][:12] + 1, "y_test": np.arange(12) % 3}
     np.savez(file, **arrays, **held)
-    run = trained(
-        small_plan(f'data={{ file = "{file}" }}', "training.epochs=1", "training.batch_size=16"),
-        tmp_path / "runs",
-    )
-    np.savez(file, **arrays, **held | {"y_test": held["y_test"][::-1]})
+    settings = (f'data={{ file = "{file}" }}', "training.epochs=1", "training.batch_size=16")
+    run = trained(small_plan(*settings), tmp_path / "runs")
+    assert command(run, "evaluate", run.directory.id, "--json") == 0
+    same = capsys.readouterr()
+    assert (json.loads(same.out)["warning"], "warning" in same.err) == ("", False)
+    np.savez(file, **arrays | {"x": arrays["x"] + 1}, **held)
     assert command(run, "evaluate", run.directory.id, "--json") == 0
     other = capsys.readouterr()
     [checkpoint] = evaluations(run.directory)
+    warning = json.loads(other.out)["warning"]
+    assert warning.startswith(f"The data are not those that {checkpoint} was trained with")
+    assert f"warning: {warning}" in other.err
+    # Other test samples beside the same training samples.
+    np.savez(file, **arrays, **held | {"y_test": held["y_test"][::-1]})
+    assert command(run, "evaluate", run.directory.id, "--json") == 0
+    other = capsys.readouterr()
     warning = json.loads(other.out)["warning"]
     assert warning.startswith(f"The test samples are not those of the run that wrote {checkpoint}")
     assert f"warning: {warning}" in other.err

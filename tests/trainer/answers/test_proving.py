@@ -34,7 +34,7 @@ name = "transformer"
 options = { width = 64, depth = 1, feed_forward = 256 }
 [data]
 name = "synthetic"
-options = { shape = [28, 28, 1], samples = 1200, classes = 4 }
+options = { shape = [28, 28, 1], samples = 600, classes = 4 }
 [training]
 epochs = 2
 batch_size = 32
