@@ -149,7 +149,7 @@ def overlapping():
 def averaged():
     model = net()
     model.compile(
-        keras.optimizers.SGD(0.3, use_ema=True, ema_momentum=0.9),
+        keras.optimizers.SGD(0.3, use_ema=True, ema_momentum=0.9, loss_scale_factor=64.0),
         "sparse_categorical_crossentropy", metrics=[Highest(name="highest")],
     )
     return model

@@ -103,7 +103,14 @@ REFUSED = {
     "averaged placed": "must see one batch after another",
 }
 PARTS = [way for way in WAYS if WHOLE or way in ("none", "mirrored")]
-PAIRS = [(name, way) for way in PARTS for name in CASES if WHOLE or way == "none" or name in FEW]
+BESIDE = {"sgd", "ema"}
+"""What is compiled as these are in another case under `none` as well."""
+PAIRS = [
+    (name, way)
+    for way in PARTS
+    for name in CASES
+    if WHOLE or name in (FEW if way != "none" else CASES.keys() - BESIDE)
+]
 
 
 class Results(dict[str, dict[str, Any]]):
@@ -114,7 +121,8 @@ class Results(dict[str, dict[str, Any]]):
         self._folder = folder
 
     def __missing__(self, way: str) -> dict[str, Any]:
-        cases = {name: each for name, each in CASES.items() if (name, way) in PAIRS or way == "fit"}
+        wanted = {name for name, of in PAIRS if way in (of, "fit")}
+        cases = {name: CASES[name] for name in CASES if name in wanted}
         done = subprocess.run(
             warm_python.command(str(Path(compiled_jobs.__file__))),
             input=json.dumps([WAYS.get(way, "fit"), cases]),
