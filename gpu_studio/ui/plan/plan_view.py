@@ -66,8 +66,8 @@ def _is_within(field: str, whole: str) -> bool:
     return field == whole or (field.startswith(whole) and field[len(whole)] in ".[")
 
 
-AS_IN_SCRIPT = ", as in the script"
-"""What follows the name of such a field."""
+AS_IN_SCRIPT = "as in the script"
+"""What is said of such a field of the training, and stands in it until its value is known."""
 _PARTS = (
     ("devices", "Devices"),
     ("model", "Model"),

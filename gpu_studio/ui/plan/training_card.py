@@ -75,9 +75,11 @@ class TrainingCard(CardFrame):
             else "learning rate",
         }
         for name in _FIELDS:
-            unknown = name in training.as_in_script
-            getattr(self, name).show_value(None if unknown else getattr(training, name))
-            words[name] += AS_IN_SCRIPT if name in view.of_script else ""
+            if name in training.as_in_script:
+                getattr(self, name).show_unknown(AS_IN_SCRIPT)
+            else:
+                getattr(self, name).show_value(getattr(training, name))
+            words[name] += f", {AS_IN_SCRIPT}" if name in view.of_script else ""
             self._label(name, words[name], view.problems_at(f"training.{name}"))
         self._show_words()
 
@@ -92,7 +94,8 @@ class TrainingCard(CardFrame):
         _say(label, f"✘ {words}" if said else words)
         if bool(label.property("tone")) != bool(said):
             label.set_tone("bad" if said else "")
-        field.set_tip(said or (_LIMITS[name].help if name in _LIMITS else ""))
+        of_script = f"{AS_IN_SCRIPT} · " if words.endswith(AS_IN_SCRIPT) else ""
+        field.set_tip(said or of_script + (_LIMITS[name].help if name in _LIMITS else ""))
 
     def _show_words(self) -> None:
         if self._view is None:

@@ -35,7 +35,7 @@ from gpu_studio.ui.plan.loss_form import LossForm
 from gpu_studio.ui.plan.optimizer_form import OptimizerForm
 from gpu_studio.ui.plan.phases_form import PhasesForm
 from gpu_studio.ui.plan.plan_facts import FactsReader
-from gpu_studio.ui.plan.plan_view import PlanView
+from gpu_studio.ui.plan.plan_view import AS_IN_SCRIPT, PlanView
 
 _STOPPING, _CHECKPOINT = "training.early_stopping", "training.checkpoint"
 _ZERO = {
@@ -164,11 +164,11 @@ class RunForm(Form):
             self.add_limited(f"training.{name}", _LIMITS[name], words)
         left = Field(
             "training.as_in_script",
-            "as in the script",
+            AS_IN_SCRIPT,
             f"which of {', '.join(OF_PLANS)} are as the script gives them to fit",
             write=leave_to_script,
         )
-        self.left = self.add(left, Typed("as in the script", read_names, write_names), wide=True)
+        self.left = self.add(left, Typed(AS_IN_SCRIPT, read_names, write_names), wide=True)
 
     def _add_switch(self, name: str, label: str, hint: str) -> None:
         field = Field(f"training.{name}", label, hint, getattr(Training(), name))

@@ -128,6 +128,10 @@ def test_that_what_is_as_in_the_script_is_shown_once_it_is_known(window, tmp_pat
     row = page.workspace.editor("Training").run.rows["training.epochs"]
     shown = card.epochs.text(), row.control.text(), card.labels["epochs"].text()
     assert shown == ("", "", "epochs, as in the script")
+    places = {each.lineEdit().placeholderText() for each in (card.epochs, row.control)}
+    assert places == {"as in the script"}
+    said = (row.hint.text(), card.epochs.toolTip())
+    assert all(each.startswith("as in the script · times") for each in said), said
     facts.facts = PlanFacts(DataFacts("churn.py", "classes", 2, 9, fit={"epochs": 9}))
     facts.changed.emit()
     assert (card.epochs.text(), row.control.text()) == ("9", "9")
@@ -138,6 +142,7 @@ def test_that_what_is_as_in_the_script_is_shown_once_it_is_known(window, tmp_pat
     training = window.document.plan.training
     assert (training.epochs, training.as_in_script) == (1, ())
     assert (card.epochs.text(), card.labels["epochs"].text()) == ("1", "epochs")
+    assert row.hint.text().startswith("times")
     left = page.workspace.editor("Training").run.left
     left.control.setText("")
     qtbot.keyClicks(left.control, "epochs")

@@ -309,12 +309,20 @@ class WholeNumber(QAbstractSpinBox):
         self._mark(self.wrong)
 
     def show_value(self, value: Any) -> None:
-        """Show a value without reporting it; None is nothing. Grouping of digits stays."""
+        """Show a value without reporting it; the user's grouping of digits stays."""
+        self.lineEdit().setPlaceholderText("")
         if self._parsed() != value or isinstance(value, bool):
-            self._put("" if value is None else write_number(value))
+            self._put(write_number(value))
         elif self._value == value and not self.wrong:
             return
         self._value = value
+        self._mark("")
+
+    def show_unknown(self, words: str) -> None:
+        """Show these words in the place of a number that is not known yet."""
+        self.lineEdit().setPlaceholderText(words)
+        self._put("")
+        self._value = None
         self._mark("")
 
     def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name

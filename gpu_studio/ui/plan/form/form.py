@@ -77,12 +77,20 @@ class FormRow(QWidget):
 
     def show_view(self, view: PlanView) -> None:
         """Show the field's value in the plan, and its error."""
-        own, name = view.plan.training.as_in_script, self.field.path.removeprefix("training.")
-        unknown = name in own and isinstance(self.control, WholeNumber)
-        self.control.show_value(None if unknown else self.field.value(view.plan))
-        self.label.setText(self.field.label + AS_IN_SCRIPT * (name in view.of_script))
+        name = self.field.path.removeprefix("training.")
+        if name in view.plan.training.as_in_script and isinstance(self.control, WholeNumber):
+            self.control.show_unknown(AS_IN_SCRIPT)
+        else:
+            self.control.show_value(self.field.value(view.plan))
+        self._mark(of_script=name in view.of_script)
         self.say(self._problems(view))
         self.back.setVisible(name not in view.of_script and not self.field.is_default(view.plan))
+
+    def _mark(self, *, of_script: bool) -> None:
+        mark = f"{AS_IN_SCRIPT} · "
+        plain = self.hint.text().removeprefix(mark)
+        if of_script != (plain != self.hint.text()):
+            self.hint.setText(mark + plain if of_script else plain)
 
     def say(self, problems: tuple[Problem, ...]) -> None:
         """Tell what is wrong, under the control; nothing takes no room.
