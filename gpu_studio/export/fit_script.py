@@ -170,7 +170,6 @@ def fitting(fitted: FittedPlan) -> str:
     """The functions `train` and `main`, with the classes and functions that they use."""
     plan, facts, streamed = fitted.plan, fitted.facts, bool(fitted.seen.streamed)
     several = strategy_of(plan).replicates
-    saved = saves(facts)
     test = _TEST if "test" in fitted.splits else ""
     if streamed:
         test = f"if test is not None:\n{indented(_TEST, 4)}"
@@ -194,7 +193,7 @@ def fitting(fitted: FittedPlan) -> str:
         slots="" if written.has_scope or fitted.built.own_steps else _SLOTS,
         callbacks="\n".join(_callbacks(fitted)),
         given="\n".join(_fit_arguments(fitted)),
-        save=_SAVE if saved else "",
+        save=_SAVE if saves(facts) else "",
         test=test,
         main=main(facts),
     )

@@ -62,6 +62,8 @@ def given_to_fit(file, part, arguments=()):
     \"\"\"The model of a script, its data, or the callbacks that know the model.\"\"\"
     if part == "callbacks":
         return GIVEN["callbacks"] or []
+    if str(file.parent) not in sys.path:  # where it finds modules beside it
+        sys.path.insert(0, str(file.parent))
     code = compile(file.read_bytes(), str(file), "exec")
     model, given = call_of_fit(str(file), code, arguments)
     if part == "data":

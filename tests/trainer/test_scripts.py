@@ -155,6 +155,17 @@ held = x[:9], y[:9]
 history = model.fit(x=x, y=y, batch_size=40, epochs=3, validation_data=held, verbose=0)
 Path("history.json").write_text(json.dumps(history.history))
 """
+IMPORTING = """
+import keras
+import numpy as np
+
+from of_module import RATE
+
+x = np.ones((8, 2), "float32")
+model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+model.compile(keras.optimizers.SGD(RATE), "mse")
+model.fit(x, x, batch_size=8)
+"""
 WRONG = {
     "by batches": (
         "import keras, numpy as np\n"
@@ -341,6 +352,22 @@ def test_that_a_script_that_cannot_be_taken_over_says_why(
     run = trained[name]
     assert TOLD[name] in f"{run.refused}{run.crashed}"
     assert run.advice
+
+
+def exported_beside_none(folder: Path) -> Path:
+    """The exported script of one that imports a module, which lies beside that one alone."""
+    own = folder / "with a module"
+    own.mkdir()
+    (own / "of_module.py").write_text("RATE = 0.5\n")
+    (own / "importing.py").write_text(IMPORTING)
+    data = DataFacts(
+        "importing.py", "values", None, 8, x_shape=(2,), y_shape=(2,), arrays=("x", "y")
+    )
+    model = ModelFacts(learnt=Learnt("values", True, "mse", (), compiled=True))
+    plan = split(plans.load(own / "importing.py"), WAYS["mirrored"])
+    exported = folder / "exported_alone.py"
+    exported.write_text(python_script(plan, None, own, data, model))
+    return exported
 
 
 def test_that_an_exported_script_runs_the_script_and_trains_the_same(
