@@ -53,7 +53,7 @@ from gpu_studio.trainer.models.own_training import (
     own_around_steps,
     own_in_steps,
 )
-from gpu_studio.trainer.user_code import UserFunction, give
+from gpu_studio.trainer.user_code import give
 from gpu_studio.trainer.user_code.scripts import as_given_to_fit, given_otherwise
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
@@ -77,7 +77,9 @@ def python_model(
     naming.reset_uids()
     function, made = give("model", text, options, offered, base)
     if not isinstance(made, keras.Model):
-        raise _no_model(function, made)
+        end = f"return model. It begins in line {function.line} of {function.file}."
+        what = f"{kind_in_words(made)} where a keras.Model is needed"
+        raise UserCodeError(f"{function.name} returned {what}.", [f"Let it end with: {end}"])
     check_steps(function.name, made)
     if "seed" in function.arguments and "seed" not in options:
         given_seed(PurePath(function.name).name, made, function.default_of("seed"), seed)
@@ -120,13 +122,6 @@ def classes_are_known(dataset: Dataset) -> bool:
     if not isinstance(target, Target):  # of several
         return False
     return target.task != "classes" or target.one_hot or target.labels
-
-
-def _no_model(function: UserFunction, made: object) -> UserCodeError:
-    return UserCodeError(
-        f"{function.name} returned {kind_in_words(made)} where a keras.Model is needed.",
-        [f"Let it end with: return model. It begins in line {function.line} of {function.file}."],
-    )
 
 
 _LAMBDA = "Requested the deserialization of a"
@@ -274,10 +269,7 @@ def _mends(shape: Shape, fitting: Sequence[Shape], dataset: Dataset) -> list[str
     if len(likeliest) == 1 and len(shape) > 1:
         one_row = "Put a layer before the last one that makes one row of a sample, such as"
         each = "What learns an output for each pixel or step needs targets of shape"
-        return [
-            f"{one_row} GlobalAveragePooling2D.",
-            f"{each} {shape[:-1]} (ids), or of {shape}.",
-        ]
+        return [f"{one_row} GlobalAveragePooling2D.", f"{each} {shape[:-1]} (ids), or of {shape}."]
     return [
         f"Let the model end in outputs of shape {likeliest}.",
         f"Or give targets that fit its outputs: now one has the shape {target.shape}.",
