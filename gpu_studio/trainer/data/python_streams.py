@@ -196,15 +196,16 @@ class GeneratorStream(PythonStream):
         came = self._peek_at(opened)
         self._learn(came)
         self._first, self._rest, self._taken = came, opened, 0
-        self._drawn = (random.getstate(), np.random.get_state()) if function.begins else None
+        self._drawn: Any = (random.getstate(), np.random.get_state())
 
     def _set_seeds(self) -> None:
-        """As of `PythonStream`; what a script gives `fit` goes on as its text has it."""
-        if self._again is not None or self._drawn is None:
+        """As of `PythonStream`; what a script gives `fit` draws on where its text has left it."""
+        if self._again is not None or not self.function.begins:
             super()._set_seeds()
-            return
-        random.setstate(self._drawn[0])
-        np.random.set_state(self._drawn[1])
+        elif self._drawn is not None and not self.most:  # a model has been made meanwhile
+            random.setstate(self._drawn[0])
+            np.random.set_state(self._drawn[1])
+            self._drawn = None
 
     def _read(self) -> Iterator[Any]:
         if self._again is not None:

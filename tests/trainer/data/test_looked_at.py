@@ -184,3 +184,11 @@ def test_that_a_generator_of_a_script_draws_on_where_it_was_left(function: Any) 
     found = [batch[0] for batch, _ in itertools.islice(stream.batches(4), 5)]
     assert np.array_equal(found, wanted) is (function is OfScript)
     assert np.array_equal(found[:2], wanted[:2])
+    held = GeneratorStream(function(), 3, drawing(), None)
+    held.most = 3
+    drawn = []
+    for epoch in range(2):
+        held.begin(epoch, 0)
+        drawn += [batch[0] for batch, _ in held.batches(4)]
+    assert np.array_equal(drawn[:2], drawn[3:5])
+    assert not np.array_equal(drawn[2], drawn[5])
