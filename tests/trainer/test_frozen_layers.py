@@ -56,7 +56,9 @@ CASES["ended early"] = {
     "callbacks": "ends",
 }
 CASES["called, taken over"] = {**CASES["called"], "left_after": 14}
-CHOSEN = {"none": tuple(CASES), "mirrored": ("phases", "called"), "placed": ("taken over",)}
+# "called, taken over" goes on within the second phase as well.
+NONE = tuple(name for name in CASES if name != "taken over")
+CHOSEN = {"none": NONE, "mirrored": ("phases", "called"), "placed": ("taken over",)}
 OF_FIT = {
     name: case for name, case in CASES.items() if "left_after" not in case and name != "ended early"
 }
