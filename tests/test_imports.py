@@ -185,6 +185,12 @@ def test_that_the_command_line_starts_light():
     assert not heavy & modules_after("import gpu_studio.cli")
 
 
+def test_that_what_records_beside_a_run_starts_light():
+    assert not {"gpu_studio.plan", "pynvml"} & modules_after(
+        "import gpu_studio.hardware.accompanying"
+    )
+
+
 @pytest.mark.slow
 def test_that_the_window_runs_without_tensorflow():
     assert not {*TENSORFLOW, "pynvml"} & modules_after(

@@ -17,11 +17,10 @@ from gpu_studio.common.safe_files import open_regular
 from gpu_studio.contract import RunDirectory
 from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
 from gpu_studio.hardware.supervision import Supervisor, sampler_command, sampler_environment
-from gpu_studio.plan import PlanError, cluster_of, load
 
 LOCK, RECORD = "trainer.lock", "hardware.jsonl"
-LOOK_EVERY = 1.0
-"""Seconds between two looks at the lock."""
+LOOK_EVERY = 0.2
+"""Seconds between two looks at the lock: a run's folder is no longer written to soon after it."""
 
 
 def accompany(run: Path) -> subprocess.Popen[bytes] | None:
@@ -55,6 +54,9 @@ def accompany(run: Path) -> subprocess.Popen[bytes] | None:
 
 
 def _is_elsewhere(run: RunDirectory) -> bool:
+    # Imported here: what records needs no plan, and would start for a third longer.
+    from gpu_studio.plan import PlanError, cluster_of, load
+
     with suppress(PlanError):
         cluster = cluster_of(load(run.plan_file))
         return cluster is not None and cluster.start != "local"
