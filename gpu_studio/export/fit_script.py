@@ -150,7 +150,7 @@ _READ_ONCE = """
 if inspect.isgenerator(training) and arguments.epochs > 1:
     raise SystemExit("A generator is read once: give one without end or a Dataset.")"""
 _SLOTS = """\
-if model.built:
+if all(layer.built for layer in model._flatten_layers()):
     # Else `fit` would trace its step once more, to make the optimizer's variables.
     model.optimizer.build(model.trainable_variables)"""
 _SCOPE = """\

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -191,6 +192,28 @@ def test_that_xla_compiles_the_steps_of_a_script_as_those_of_its_run(
     assert ("go_on_without_xla(model)" in lines) is ("or_without_xla" in text) is gives_way
     varying = replace(found, data=replace(found.data, varies=True))
     assert "model.jit_compile = False" in script("plateau", "none", varying)
+
+
+@pytest.mark.slow
+def test_that_an_optimizer_is_made_for_all_weights_before_fit_or_by_fit():
+    import keras
+
+    class Halfway(keras.Model):
+        def build(self, shape):
+            self.inner = keras.layers.Dense(1)  # whose weights are made when it is called
+
+        def call(self, inputs):
+            return self.inner(inputs)
+
+    text = script("plateau")
+    lines = text[text.index("    if all(layer.built") : text.index("    def tell(")]
+    whole, halfway = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), Halfway()
+    halfway.build((None, 2))
+    assert halfway.built
+    for model, made in ((whole, True), (halfway, False)):
+        model.compile("sgd", "mse")
+        exec(textwrap.dedent(lines), {"model": model})
+        assert model.optimizer.built is made
 
 
 def test_that_what_only_a_look_at_the_model_tells_is_asked_for():
