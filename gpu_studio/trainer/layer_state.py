@@ -224,7 +224,7 @@ def wide_type(kind: Any) -> tf.DType:
 def begun_from(value: Any, dtype: tf.DType) -> Any:
     """Return the value that changes are counted from.
 
-    That is the variable's value, unless it is infinite, as the start of a running maximum is.
+    That is the variable's value, unless it is infinite, as a running maximum begins.
     """
     value = tf.cast(value, dtype)
     return tf.where(tf.math.is_finite(value), value, tf.zeros_like(value))
