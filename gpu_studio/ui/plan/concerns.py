@@ -231,6 +231,8 @@ class ConcernView(QFrame):
         # A long field is elided in its middle: its end matters most, and it cannot be wrapped.
         self._field = Elided(role="mono", mode=Qt.TextElideMode.ElideMiddle)
         self._text, self._why = Paragraph(), Paragraph(role="caption")
+        for each in (self._text, self._why):
+            each.setMinimumWidth(1)  # a long name is cut rather than the figures below
         self.button, self.more = Button("", small=True), Button("Details", small=True)
         self.more.setToolTip("Show the traceback, which can be copied")
         self.others: list[Button] = []

@@ -254,8 +254,9 @@ def test_that_what_keras_refuses_stands_in_the_way_with_its_advice(card, reader)
     assert "There is no such file" in words(card)
 
 
-def test_that_a_word_without_a_place_to_break_pushes_nothing_out_of_the_card(card, reader):
-    card.resize(378, 300)
+@pytest.mark.parametrize("width", [378, 290])  # of a window of 1280 and 1024 pixels
+def test_that_a_word_without_a_place_to_break_pushes_nothing_out_of_the_card(card, reader, width):
+    card.resize(width, 300)
     held = OnMachine(card, MIRRORED, TWO_CARDS)
     long = ModelFacts(model_error="m" * 90, advice=("n" * 90,))
     held.show(MIRRORED, PlanFacts(FACTS.data, long))
