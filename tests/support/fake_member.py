@@ -79,6 +79,9 @@ class FakeMember:
             parser.add_argument(f"--{name}", type=int)
         self.chosen = parser.parse_args()
         self.channel = _channel(self.chosen)
+        self.unheard: list[object] = []
+        """What came along with what it waited for: all may have ended before it hears that they
+        begin."""
         wanted = json.loads(os.environ["FAKE_MEMBERS"])
         index, attempt = self.chosen.index, self.chosen.attempt
         doing = [
@@ -94,10 +97,11 @@ class FakeMember:
 
     def wait(self, kind: type) -> object:
         """Until the supervisor says something of this kind; end if it is gone."""
-        while not self.channel.closed:
-            for said in self.channel.hear():
-                if isinstance(said, kind):
+        while self.unheard or not self.channel.closed:
+            while self.unheard:
+                if isinstance(said := self.unheard.pop(0), kind):
                     return said
+            self.unheard += self.channel.hear()
         sys.exit(9)
 
     def here(self) -> Here:
