@@ -74,13 +74,19 @@ def count_by_samples(model):
         return masked
 
     def reducing(reduce):
+        def number(values, sample_weight, reduction):
+            # Of no sample Keras gives no number where it sees that there is none: eagerly.
+            found = reduce(values, sample_weight, reduction)
+            none = tuple(values.shape) == (0,) and reduction not in (None, "none")
+            return tf.reduce_sum(found) if none else found
+
         def reduced(values, sample_weight=None, reduction="sum_over_batch_size"):
             divisor, given = None, (values, sample_weight)
             if hasattr(here, "share"):
                 divisor = divisor_of(*given, reduction, here.share, add_up)
             if divisor is None:
-                return reduce(*given, reduction)
-            return part_of_sum(reduce(*given, "sum"), divisor)
+                return number(*given, reduction)
+            return part_of_sum(number(*given, "sum"), divisor)
 
         return reduced
 
