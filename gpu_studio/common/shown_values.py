@@ -1,8 +1,11 @@
-"""What a person is shown of one array of a sample: words and, where it can be drawn, a picture."""
+"""What a person is shown of a sample of data: words and, where it can be drawn, a picture."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+PREVIEWED = 12
+"""Samples shown of the training split, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +29,20 @@ class Value:
     def drawn(self) -> bool:
         """Whether it is shown as a picture or as curves rather than in words."""
         return bool(self.pixels or self.curves)
+
+
+@dataclass(frozen=True, slots=True)
+class DataSample:
+    """One sample and its target.
+
+    An image alone has its target in words, `label`, and `image`, `height × width × channels` bytes
+    by rows. Any other sample has `values`: of each of its arrays, then of its targets, then of its
+    weights.
+    """
+
+    label: str = ""
+    image: bytes | None = None
+    height: int = 0
+    width: int = 0
+    channels: int = 0
+    values: tuple[Value, ...] = ()

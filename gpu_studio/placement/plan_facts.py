@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.common.shown_values import Value
+from gpu_studio.common.shown_values import DataSample
 from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan import Plan, Target
@@ -330,27 +330,8 @@ class ModelGraph:
         return sum(layer.trainable for layer in self.layers)
 
 
-PREVIEWED = 12
-"""Samples shown of the training split, at most."""
 WITHOUT_END, UNKNOWN_LENGTH = "without end", "their number unknown"
 """How `DataFacts.streamed` ends for data without end, or of unknown length."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataSample:
-    """One sample and its target.
-
-    An image alone has its target in words, `label`, and `image`, `height × width × channels` bytes
-    by rows. Any other sample has `values`: of each of its arrays, then of its targets, then of its
-    weights.
-    """
-
-    label: str = ""
-    image: bytes | None = None
-    height: int = 0
-    width: int = 0
-    channels: int = 0
-    values: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

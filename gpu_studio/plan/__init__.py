@@ -44,6 +44,11 @@ from gpu_studio.plan.files import (
     loads,
     save,
 )
+from gpu_studio.plan.options import (
+    choose_one,
+    nearest,
+    with_kind,
+)
 from gpu_studio.plan.references import (
     AbsolutePlan,
     Part,
@@ -110,13 +115,10 @@ from gpu_studio.plan.values import (
     Remedy,
     Training,
     changing,
-    choose_one,
     listed,
-    nearest,
     path_to,
     printable,
     shown,
-    with_kind,
 )
 
 __all__ = [

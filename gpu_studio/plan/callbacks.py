@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpu_studio.plan.options import BuiltIn, Option
+from gpu_studio.plan.options import BuiltIn, Option, choose_one, with_kind
 from gpu_studio.plan.references import SCHEDULE, reference
-from gpu_studio.plan.values import Callback, Plan, Problem, choose_one, shown, with_kind
+from gpu_studio.plan.values import Callback, Plan, Problem, shown
 
 PLATEAU, SCHEDULER = "reduce_lr_on_plateau", "learning_rate_scheduler"
 TERMINATE, TABLE = "terminate_on_nan", "csv_logger"

@@ -7,6 +7,7 @@ defaults hold.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -119,3 +120,123 @@ def slurm_options(wanted: Slurm, name: str, workers: int) -> list[str]:
     if wanted.cpus_per_worker:
         options.append(f"--cpus-per-task={wanted.cpus_per_worker}")
     return [*options, *wanted.flags]
+
+
+CLUSTER_WORDS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "cluster.start": (
+        "what starts the processes: this machine, Slurm, or Kubernetes by an exported manifest",
+        "",
+        "When one machine is not enough.",
+    ),
+    "cluster.workers": (
+        "the processes that train, each with its own part of every batch",
+        "TF_CONFIG: the addresses of `worker`",
+        "One for each machine, or for each group of cards. Losses stay the same.",
+    ),
+    "cluster.servers": (
+        "the processes that hold the variables, with a strategy that has servers",
+        "TF_CONFIG: the addresses of `ps`",
+        "More when one cannot send weights as fast as workers ask for them.",
+    ),
+    "cluster.updates": (
+        (
+            "how workers update the variables on servers: each on its own as soon as it has "
+            "gradients, or all together once a step"
+        ),
+        "ClusterCoordinator.schedule, with or without waiting for all",
+        (
+            '"sync" for the losses of one device; "async" where workers are of unequal speed, at '
+            "the price of gradients of older weights."
+        ),
+    ),
+    "cluster.port": (
+        "",
+        "TF_CONFIG: the port of each address",
+        "When a firewall lets certain ports through only.",
+    ),
+    "cluster.start_within": (
+        "",
+        "",
+        "Longer where a machine takes minutes to begin. TensorFlow would wait without a word.",
+    ),
+    "cluster.lost_after": (
+        "",
+        "the heartbeat of TensorFlow's coordination service",
+        "Longer where machines are so busy that a living worker is called lost.",
+    ),
+    "cluster.restarts": (
+        "",
+        "",
+        "0 to end at the first loss. A restart trains on to the same losses.",
+    ),
+    "cluster.with_fewer": (
+        "start again without a worker that cannot come back",
+        "",
+        "When a slower run is better than none. Losses stay the same, for the batch does.",
+    ),
+    "cluster.trusted_network": (
+        "only trusted programs reach the ports of the workers",
+        "",
+        (
+            "TensorFlow's ports ask for no password, and whoever reaches one can run what they "
+            "like as you: set it only behind a firewall."
+        ),
+    ),
+    "cluster.slurm.folder": (
+        "the folder of the run, shared by the nodes and the machine that submits",
+        "",
+        "When the folder of runs is not on a shared file system.",
+    ),
+    "cluster.slurm.time": (
+        "how long the job may take, as Slurm writes it",
+        "sbatch --time",
+        "Longer for long trainings; a shorter job often begins sooner.",
+    ),
+    "cluster.slurm.partition": (
+        "the queue that the job waits in",
+        "sbatch --partition",
+        "When the cards you want are in another.",
+    ),
+    "cluster.slurm.gpus_per_worker": (
+        "",
+        "sbatch --gpus-per-task",
+        "To the cards of one node, if each node has one worker.",
+    ),
+    "cluster.slurm.cpus_per_worker": (
+        "",
+        "sbatch --cpus-per-task",
+        "When the workers wait for their data.",
+    ),
+    "cluster.slurm.setup": (
+        "lines of shell before the workers, such as `module load cuda` or `source bin/activate`",
+        "",
+        "As your site tells you.",
+    ),
+    "cluster.slurm.flags": (
+        "further options of `sbatch`, such as `--account=abc123`",
+        "",
+        "As your site tells you.",
+    ),
+    "cluster.kubernetes.kind": (
+        "an Indexed Job, which needs nothing else, or a JobSet, which starts all again by itself",
+        "",
+        '"jobset" where the cluster has JobSet installed.',
+    ),
+    "cluster.kubernetes.image": (
+        "the container image that has GPU Studio and your code",
+        "",
+        "With each new version of your code.",
+    ),
+    "cluster.kubernetes.namespace": ("the job's namespace", "", "As your administrator tells you."),
+    "cluster.kubernetes.claim": (
+        "the PersistentVolumeClaim that keeps the run, mounted at `/runs`",
+        "",
+        "Give one: without it checkpoints are gone when the pods are.",
+    ),
+    "cluster.kubernetes.gpus_per_worker": (
+        "",
+        "the limit nvidia.com/gpu of each pod",
+        "To the cards of one node, if each node has one worker.",
+    ),
+}
+"""Of each key of the part what `key_words.WORDS` says of all keys."""

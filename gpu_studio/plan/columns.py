@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 from gpu_studio.common.safe_files import opened
 from gpu_studio.plan import parquet
 from gpu_studio.plan.data import IMAGES
-from gpu_studio.plan.options import BuiltIn, Option
-from gpu_studio.plan.values import Data, Problem, listed, nearest, printable
+from gpu_studio.plan.options import BuiltIn, Option, nearest
+from gpu_studio.plan.values import Data, Problem, listed, printable
 
 JSON_LINES = (".jsonl", ".ndjson")
 SUFFIXES = (".csv", *JSON_LINES, parquet.SUFFIX)

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from gpu_studio.plan.values import FEW, Phase, Plan, Problem, choose_one, nearest, shown
+from gpu_studio.plan.options import choose_one, nearest
+from gpu_studio.plan.values import FEW, Phase, Plan, Problem, shown
 
 FROZEN = "model.frozen"
 THAW = "!"

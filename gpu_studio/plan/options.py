@@ -1,6 +1,7 @@
 """An option of a built-in, or a numeric field of a plan: type, default, bounds and help text.
 
-The rules check the numeric fields by these bounds, and the window builds its fields from them.
+The rules check the numeric fields by these bounds, and the window builds its fields from them. What
+is said of a value of another type, and of a name that is not known, stands here too.
 """
 
 from __future__ import annotations
@@ -8,26 +9,73 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Literal
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.plan.cluster_values import MOST_WORKERS, Cluster, Slurm
 from gpu_studio.plan.values import (
+    FEW,
+    LONGEST_SHOWN,
     CheckpointSettings,
     Data,
     EarlyStopping,
     Placed,
     Problem,
     Training,
-    choose_one,
     listed,
-    nearest,
     path_to,
+    printable,
     shown,
-    with_kind,
 )
 
 Kind = Literal["int", "float", "bool", "choice", "ints", "text", "texts"]
+
+
+def with_kind(value: Any) -> str:
+    """A value and its type: `"ten" (a string)`."""
+    return f"{shown(value)} ({kind_of(value)})"
+
+
+def kind_of(value: Any) -> str:
+    """TOML's name for the type of a value."""
+    return next((words for kind, words in _KINDS if isinstance(value, kind)), "a date or time")
+
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "true or false"),
+    (int, "a whole number"),
+    (float, "a number"),
+    (str, "a string"),
+    (list, "a list"),
+    (tuple, "a list"),
+    (Mapping, "a table"),
+    (type(None), "nothing"),
+)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most similar to `name`; None if none is similar."""
+    return _nearest(name.lower()[:LONGEST_SHOWN], tuple(known))
+
+
+@lru_cache(maxsize=1024)  # a plan that is being typed is checked at every keystroke
+def _nearest(name: str, known: tuple[str, ...]) -> str | None:
+    names = {each.lower(): each for each in known}
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    return names[close[0]] if close else None
+
+
+def choose_one(name: str, known: Iterable[str]) -> str:
+    """Advice for an unknown name: the nearest one if any, and all of them if they are few."""
+    names = list(known)
+    close = nearest(name, names)
+    if close is None:
+        return f"choose one of {listed(names, 'or')}"
+    return f"did you mean {printable(close)}?" + (
+        f" There are {listed(names)}" if len(names) <= FEW else ""
+    )
 
 
 _TEXTS = {"text": "give a text in quotes", "texts": 'give a list of names, as ["age", "income"]'}

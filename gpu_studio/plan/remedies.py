@@ -23,6 +23,7 @@ from gpu_studio.plan.options import (
     PLACED_LIMITS,
     TRAINING_LIMITS,
     Option,
+    nearest,
 )
 from gpu_studio.plan.rules.training_rules import measured
 from gpu_studio.plan.starter import starter
@@ -36,7 +37,6 @@ from gpu_studio.plan.values import (
     Problem,
     Remedy,
     changing,
-    nearest,
     shown,
 )
 

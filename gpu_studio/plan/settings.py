@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpu_studio.common.toml_text import toml_tables
+from gpu_studio.plan.options import kind_of
 from gpu_studio.plan.tables import from_tables, to_tables
-from gpu_studio.plan.values import Plan, PlanError, Problem, kind_of, shown
+from gpu_studio.plan.values import Plan, PlanError, Problem, shown
 
 SOURCE = "settings"
 

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from gpu_studio.common.figures import grouped
+from gpu_studio.plan.options import choose_one, nearest, with_kind
 from gpu_studio.plan.validation import problems_besides
 from gpu_studio.plan.values import (
     VERSION,
@@ -23,12 +24,9 @@ from gpu_studio.plan.values import (
     PlanError,
     Problem,
     Training,
-    choose_one,
     listed,
-    nearest,
     path_to,
     shown,
-    with_kind,
 )
 
 LISTS = ("carve", "callbacks", "phases")

@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from functools import lru_cache
 from typing import Any, Literal, Self
 
 from gpu_studio.common.cut_texts import LONGEST_LINE, MOST_MISTAKES, cut
@@ -361,57 +359,12 @@ def printable(text: str) -> str:
     )
 
 
-def with_kind(value: Any) -> str:
-    """A value and its type: `"ten" (a string)`."""
-    return f"{shown(value)} ({kind_of(value)})"
-
-
-def kind_of(value: Any) -> str:
-    """TOML's name for the type of a value."""
-    return next((words for kind, words in _KINDS if isinstance(value, kind)), "a date or time")
-
-
-_KINDS: tuple[tuple[type, str], ...] = (
-    (bool, "true or false"),
-    (int, "a whole number"),
-    (float, "a number"),
-    (str, "a string"),
-    (list, "a list"),
-    (tuple, "a list"),
-    (Mapping, "a table"),
-    (type(None), "nothing"),
-)
-
-
 def listed(names: Iterable[str], last: str = "and") -> str:
     """Names as a list in a sentence: `a, b and c`."""
     every = [printable(each) for each in names]
     if len(every) < 2:
         return "".join(every)
     return f"{', '.join(every[:-1])} {last} {every[-1]}"
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most similar to `name`; None if none is similar."""
-    return _nearest(name.lower()[:LONGEST_SHOWN], tuple(known))
-
-
-@lru_cache(maxsize=1024)  # a plan that is being typed is checked at every keystroke
-def _nearest(name: str, known: tuple[str, ...]) -> str | None:
-    names = {each.lower(): each for each in known}
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
-    return names[close[0]] if close else None
-
-
-def choose_one(name: str, known: Iterable[str]) -> str:
-    """Advice for an unknown name: the nearest one if any, and all of them if they are few."""
-    names = list(known)
-    close = nearest(name, names)
-    if close is None:
-        return f"choose one of {listed(names, 'or')}"
-    return f"did you mean {printable(close)}?" + (
-        f" There are {listed(names)}" if len(names) <= FEW else ""
-    )
 
 
 def path_to(path: str, key: str) -> str:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu_studio.plan import Training
+from gpu_studio.plan import Plan, Training
+from gpu_studio.plan.catalogue import needs_length
 from gpu_studio.plan.rules.start_rules import never_ends
 from gpu_studio.trainer import batches
 from gpu_studio.trainer.batches import Cut
-from gpu_studio.trainer.data import Split
+from gpu_studio.trainer.data import Dataset, Split
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.meters import Call
 from gpu_studio.trainer.progress import TrainingProgress
@@ -232,6 +233,34 @@ def refuse_unended(name: str, split: Split | None, field: str, steps: int, passe
                 "Or set training.epochs to 1.",
             ],
         )
+
+
+def passes_of(plan: Plan, dataset: Dataset, cut: Cut, reads_by: Any) -> Passes:
+    """Return the passes over the training samples, which the strategy `reads_by` hands out.
+
+    Raises PlanRefused if they cannot be read as often as the plan asks, or if their length is
+    needed and unknown.
+    """
+    training, name, epochs = plan.training, dataset.name, plan.training.epochs
+    asked = training.steps_per_epoch, training.validation_steps
+    refuse_unended(name, dataset.train, "training.steps_per_epoch", asked[0], epochs)
+    validations = epochs // training.validation_freq
+    refuse_unended(name, dataset.validation, "training.validation_steps", asked[1], validations)
+    refuse_unended(name, dataset.test, "the number of test batches", 0, 1)
+    passes = Passes(reads_by, dataset.train, cut, training.seed, asked[0])
+    schedule = training.schedule
+    counts = schedule is not None and needs_length(schedule.name, schedule.options)
+    if schedule is not None and counts and passes.steps_per_epoch is None:
+        raise PlanRefused(
+            f"The schedule {schedule.name} goes by the length of an epoch, and how many batches "
+            f"{dataset.name} gives is known only once they have been read.",
+            [
+                "Set training.steps_per_epoch to their number.",
+                "Or give the schedule its steps: training.schedule.options.every_steps.",
+                "Or let the data know their number: tf.data.experimental.assert_cardinality.",
+            ],
+        )
+    return passes
 
 
 def nothing_left(epoch: int, epochs: int) -> tuple[str, str]:

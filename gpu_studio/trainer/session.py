@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from gpu_studio.contract import events
 from gpu_studio.plan import Plan, cluster_of, listed
-from gpu_studio.plan.catalogue import needs_length
 from gpu_studio.plan.data import files_in, groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.plan.rules.start_rules import unmeasured
@@ -36,7 +35,7 @@ from gpu_studio.trainer.models.own_training import (
     training_note,
 )
 from gpu_studio.trainer.own_steps import OwnSteps
-from gpu_studio.trainer.passes import Passes, SplitReading, refuse_unended, told_of_streams
+from gpu_studio.trainer.passes import Passes, SplitReading, passes_of, told_of_streams
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.seen_apart import mixing_apart, refuse_unkept_states, replicas_apart
@@ -181,7 +180,7 @@ def _built(
     devices.set_precision(plan.training.mixed_precision, spread.replicas, own=own)
     plan, dataset = _loaded(plan, base, tell)
     cut = cut_of(plan, dataset, spread, team.own(spread.replicas))
-    passes = passes_of(plan, dataset, cut, spread)
+    passes = passes_of(plan, dataset, cut, spread.reads_by)
     with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, plan.training.seed)
     policy = keras.config.dtype_policy().name
@@ -404,34 +403,6 @@ def cut_of(
     if stream is not None and stream.batched:  # of which only the first are known
         return Cut(stream.batch, stream.batch, parts, own, plan.training.shuffle)
     return Cut(len(dataset.train), batch, parts, own, plan.training.shuffle)
-
-
-def passes_of(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread) -> Passes:
-    """Return the passes over the training samples.
-
-    Raises PlanRefused if they cannot be read as often as the plan asks, or if their length is
-    needed and unknown.
-    """
-    training, name, epochs = plan.training, dataset.name, plan.training.epochs
-    asked = training.steps_per_epoch, training.validation_steps
-    refuse_unended(name, dataset.train, "training.steps_per_epoch", asked[0], epochs)
-    validations = epochs // training.validation_freq
-    refuse_unended(name, dataset.validation, "training.validation_steps", asked[1], validations)
-    refuse_unended(name, dataset.test, "the number of test batches", 0, 1)
-    passes = Passes(spread.reads_by, dataset.train, cut, training.seed, asked[0])
-    schedule = training.schedule
-    counts = schedule is not None and needs_length(schedule.name, schedule.options)
-    if schedule is not None and counts and passes.steps_per_epoch is None:
-        raise PlanRefused(
-            f"The schedule {schedule.name} goes by the length of an epoch, and how many batches "
-            f"{dataset.name} gives is known only once they have been read.",
-            [
-                "Set training.steps_per_epoch to their number.",
-                "Or give the schedule its steps: training.schedule.options.every_steps.",
-                "Or let the data know their number: tf.data.experimental.assert_cardinality.",
-            ],
-        )
-    return passes
 
 
 def _model_event(session: Session) -> events.Model:

@@ -67,10 +67,7 @@ def train_plan(
     if plan.devices.log_placement:
         writer.write(Log(message="Where each operation was placed stands in trainer.log."))
     if stored is not None:
-        reached.progress, said = progress_in(stored[0], made)
-        writer.write(said)
-        for warned in other_draws(stored[0], made):
-            writer.write(warned)
+        reached.progress = _going_on(stored[0], made, writer)
     telemetry = Telemetry(run, writer, context.meter, writes=team.writes)
     try:
         with devices.on_host():
@@ -180,6 +177,15 @@ def progress_in(state: Mapping[str, Any], session: Session) -> tuple[TrainingPro
     if mixed or "seed" in changed or "first_batch" in changed:
         return progress.before_epoch(), _other_training(progress, changed, mixed, session)
     return progress, _same_training(progress, changed, session)
+
+
+def _going_on(state: Mapping[str, Any], made: Session, writer: TakesEvents) -> TrainingProgress:
+    """Return where to resume; whoever reads the events is told how."""
+    progress, said = progress_in(state, made)
+    writer.write(said)
+    for warned in other_draws(state, made):
+        writer.write(warned)
+    return progress
 
 
 def _changed(state: Mapping[str, Any], identity: Mapping[str, Any]) -> list[str]:

@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import PlanError, Problem
+from gpu_studio.plan.options import choose_one, nearest
 from gpu_studio.plan.values import (
     LONGEST_SHOWN,
-    choose_one,
     listed,
-    nearest,
     path_to,
     printable,
     shown,

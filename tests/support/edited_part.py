@@ -8,9 +8,9 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
+from gpu_studio.common.shown_values import DataSample
 from gpu_studio.placement.plan_facts import (
     DataFacts,
-    DataSample,
     GraphLayer,
     ModelFacts,
     ModelGraph,

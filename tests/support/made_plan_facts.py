@@ -11,10 +11,9 @@ import sys
 
 import msgspec
 
-from gpu_studio.common.shown_values import Value
+from gpu_studio.common.shown_values import DataSample, Value
 from gpu_studio.placement.plan_facts import (
     DataFacts,
-    DataSample,
     GraphLayer,
     ModelFacts,
     ModelGraph,

@@ -23,7 +23,7 @@ from gpu_studio.plan.devices import (
     nccl_refusals,
 )
 from gpu_studio.plan.keras_objects import OPTIMIZERS, keras_name
-from gpu_studio.plan.options import PLACED_LIMITS, bounded
+from gpu_studio.plan.options import PLACED_LIMITS, bounded, choose_one
 from gpu_studio.plan.rules.device_rules import there_are
 from gpu_studio.plan.strategies import (
     BY_NAME,
@@ -34,7 +34,7 @@ from gpu_studio.plan.strategies import (
     placement_of,
     strategy_of,
 )
-from gpu_studio.plan.values import ALL_REDUCES, Plan, Problem, choose_one, listed, path_to, shown
+from gpu_studio.plan.values import ALL_REDUCES, Plan, Problem, listed, path_to, shown
 
 
 def strategy(plan: Plan) -> Iterator[Problem]:

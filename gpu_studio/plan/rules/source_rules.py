@@ -14,9 +14,9 @@ from gpu_studio.plan.catalogue import DATA, MODELS, ModelEntry, data_entry
 from gpu_studio.plan.columns import SUFFIXES, columns_named
 from gpu_studio.plan.data import ARRAYS, COLOURS, GROUPS, IMAGES, MASKS, DataEntry, folder_entry
 from gpu_studio.plan.devices import Machine
-from gpu_studio.plan.options import DATA_LIMITS, BuiltIn, bounded
+from gpu_studio.plan.options import DATA_LIMITS, BuiltIn, bounded, choose_one
 from gpu_studio.plan.references import reference
-from gpu_studio.plan.values import Data, Plan, Problem, Unnamed, choose_one, listed, shown
+from gpu_studio.plan.values import Data, Plan, Problem, Unnamed, listed, shown
 
 FLOAT_BYTES = 4
 WEIGHTS = (".weights.h5", ".keras")

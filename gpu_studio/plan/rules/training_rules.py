@@ -27,6 +27,8 @@ from gpu_studio.plan.options import (
     TRAINING_LIMITS,
     Option,
     bounded,
+    choose_one,
+    with_kind,
 )
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.scripts import FIT, OF_PLANS
@@ -35,11 +37,9 @@ from gpu_studio.plan.values import (
     Named,
     Plan,
     Problem,
-    choose_one,
     listed,
     path_to,
     shown,
-    with_kind,
 )
 
 CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")

@@ -29,7 +29,8 @@ def read_alone(plan: Plan, logical: Any, say: Say) -> Iterator[dict[str, Any]]:
     from gpu_studio.trainer import devices, strategies
     from gpu_studio.trainer.data import load_data
     from gpu_studio.trainer.data.values import samples_in
-    from gpu_studio.trainer.session import cut_of, passes_of
+    from gpu_studio.trainer.passes import passes_of
+    from gpu_studio.trainer.session import cut_of
 
     with devices.on_host():
         spread = strategies.spread_over(plan.distribution, logical)
@@ -46,7 +47,8 @@ def read_alone(plan: Plan, logical: Any, say: Say) -> Iterator[dict[str, Any]]:
         )
         cut = cut_of(plan, data, spread)
         parts = cut.replicas // spread.strategy.num_replicas_in_sync
-        reader = BatchReader(spread.strategy, data.train, passes_of(plan, data, cut, spread), parts)
+        passes = passes_of(plan, data, cut, spread.reads_by)
+        reader = BatchReader(spread.strategy, data.train, passes, parts)
         say("reading batches")
         reader.warm_up()
         yield row_of(READ, spread.replicas, cut.batch, dtype="", **reader.measured(say))

@@ -18,12 +18,10 @@ import numpy as np
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.paths import expanded
-from gpu_studio.common.shown_values import Value
+from gpu_studio.common.shown_values import PREVIEWED, DataSample, Value
 from gpu_studio.placement.plan_facts import (
-    PREVIEWED,
     ArrayFacts,
     DataFacts,
-    DataSample,
     PlanFacts,
     encoded,
 )

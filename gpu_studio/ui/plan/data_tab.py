@@ -10,7 +10,8 @@ from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gpu_studio.placement.plan_facts import DataFacts, DataSample
+from gpu_studio.common.shown_values import DataSample
+from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Data, DataSplit, Plan
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.columns import TABLE

@@ -30,7 +30,7 @@ from gpu_studio.ui.kit import GRID, Scrolled, ThemeManager, sentence
 from gpu_studio.ui.kit.fields import Choice, Switch, Typed
 from gpu_studio.ui.kit.fields.typed import read_names, write_names
 from gpu_studio.ui.plan.callbacks_form import CallbacksForm
-from gpu_studio.ui.plan.form.form import FactLines, Field, Form
+from gpu_studio.ui.plan.form.form import FactLines, Field, Form, FormRow
 from gpu_studio.ui.plan.loss_form import LossForm
 from gpu_studio.ui.plan.optimizer_form import OptimizerForm
 from gpu_studio.ui.plan.phases_form import PhasesForm
@@ -162,13 +162,16 @@ class RunForm(Form):
         self.add(by_xla, Choice("XLA", list(_BY_XLA), words=_BY_XLA))
         for name, words in _STEPS.items():
             self.add_limited(f"training.{name}", _LIMITS[name], words)
+        self.left = self._add_left_to_script()
+
+    def _add_left_to_script(self) -> FormRow:
         left = Field(
             "training.as_in_script",
             AS_IN_SCRIPT,
             f"which of {', '.join(OF_PLANS)} are as the script gives them to fit",
             write=leave_to_script,
         )
-        self.left = self.add(left, Typed(AS_IN_SCRIPT, read_names, write_names), wide=True)
+        return self.add(left, Typed(AS_IN_SCRIPT, read_names, write_names), wide=True)
 
     def _add_switch(self, name: str, label: str, hint: str) -> None:
         field = Field(f"training.{name}", label, hint, getattr(Training(), name))

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_images import put, two_classes
 
-from gpu_studio.placement.plan_facts import PREVIEWED, DataFacts, PlanFacts, decoded
+from gpu_studio.common.shown_values import PREVIEWED
+from gpu_studio.placement.plan_facts import DataFacts, PlanFacts, decoded
 from gpu_studio.plan import Data, Plan, with_absolute_files
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.plan_question import data_question

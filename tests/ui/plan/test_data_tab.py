@@ -13,11 +13,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from gpu_studio.common.shown_values import Value
+from gpu_studio.common.shown_values import DataSample, Value
 from gpu_studio.placement.plan_facts import (
     ArrayFacts,
     DataFacts,
-    DataSample,
     Learnt,
     ModelFacts,
     PlanFacts,
