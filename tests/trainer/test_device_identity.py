@@ -23,7 +23,10 @@ class FakeTensorFlow:
     """Two cards of which the first is carved in two, and the CPU."""
 
     def __init__(self) -> None:
+        from tensorflow.core.protobuf import config_pb2
+
         self.config = self.experimental = self
+        self.compat = SimpleNamespace(v1=config_pb2)
 
     def list_physical_devices(self, kind):
         count = {"GPU": 2, "CPU": 1}[kind]
@@ -57,7 +60,9 @@ class FakeTensorFlow:
 def test_that_every_slice_tells_the_card_it_was_carved_from(monkeypatch):
     from gpu_studio.trainer import cuda_driver, devices
 
+    eager = SimpleNamespace()
     monkeypatch.setattr(devices, "tf", FakeTensorFlow())
+    monkeypatch.setattr(devices, "context", SimpleNamespace(context=lambda: eager))
     monkeypatch.setattr(cuda_driver, "cuda_driver", lambda: CUDA)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     found = devices.set_up(Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),))))
@@ -68,3 +73,4 @@ def test_that_every_slice_tells_the_card_it_was_carved_from(monkeypatch):
         ("CPU:0", "CPU:0", None, None, None),
     ]
     assert [one.description for one in found] == ["Fake 0", "Fake 0", "Fake 1", ""]
+    assert eager._config.gpu_options.experimental.internal_fragmentation_fraction > 0

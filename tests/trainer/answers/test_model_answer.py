@@ -301,7 +301,7 @@ def test_that_targets_for_which_a_loss_is_not_made_are_told_before_a_run(told) -
     [
         ("unknown optimizer", "adamm"),
         ("unknown loss", "mean_square"),
-        ("missing targets", "not finite (nan), first in sample 17: then the loss mean_squared"),
+        ("missing targets", "not finite (nan), first in sample 17: the loss mean_squared_error of"),
     ],
 )
 def test_that_layers_are_told_although_their_training_is_refused(told, name, words) -> None:
