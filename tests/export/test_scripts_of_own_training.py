@@ -206,15 +206,21 @@ AS_THEY_COME = (
     "training.early_stopping={ patience = 1, restore_best = true }",
 )
 CASES: dict[str, tuple[str, ...]] = {
-    "phases": (*SYNTHETIC, *PHASES),
+    "phases of an own optimizer": (
+        *SYNTHETIC,
+        *PHASES,
+        'training.optimizer="OWN:make"',
+        "training.options={ momentum = 0.9 }",
+    ),
     "an own schedule over parts of passes": (
         *SYNTHETIC,
         'training.schedule.name="OWN:falling"',
         "training.steps_per_epoch=3",
         "training.validation_steps=1",
     ),
-    "accumulated, mirrored": (
+    "accumulated phases, mirrored": (
         *SYNTHETIC,
+        *PHASES,
         *MIRRORED,
         "training.optimizer=adam",
         (
@@ -276,9 +282,11 @@ CASES |= {
 }
 PLACED = ("distribution.strategy=placed", "distribution.placed.recompute=true")
 PLACED_CASES: dict[str, tuple[str, ...]] = {
-    "recomputed": (
+    "recomputed, a rate of the epoch": (
         *SYNTHETIC,
         *PLACED,
+        'training.schedule.name="OWN:rate_of_epoch"',
+        *AS_THEY_COME,
         "model.options={ hidden = [16, 12], dropout = 0.3 }",
         'distribution.placed.layers={ dense = "CPU:0", dense_1 = "CPU:1" }',
     ),
