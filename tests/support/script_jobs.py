@@ -14,13 +14,16 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 
-def printed_by(scripts: Sequence[Path], folder: Path) -> list[str]:
-    """What each script printed, in their order; where one failed, with its traceback."""
+def printed_by(scripts: Sequence[Path], folder: Path, failing: Collection[Path] = ()) -> list[str]:
+    """What each script printed, in their order; of one that is to be `failing`, with its traceback.
+
+    All others must end well, also after their last epoch.
+    """
     import subprocess
 
     import warm_python
@@ -32,8 +35,12 @@ def printed_by(scripts: Sequence[Path], folder: Path) -> list[str]:
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found: list[str] = json.loads(done.stdout.splitlines()[-1])
+    for script, said in zip(scripts, found, strict=True):
+        assert (TRACEBACK in said) == (script in failing), f"{script.name}: {said[-4000:]}"
     return found
 
+
+TRACEBACK = "Traceback (most recent call last)"
 
 # In the process that trains
 
