@@ -50,11 +50,13 @@ CASES: dict[str, tuple[str, tuple[int, ...], bool, str, dict[str, Any]]] = {
     "picture": ("picture", (2, 3, 2), True, "values", keras_loss("MeanSquaredError")),
 }
 UNDER = {
-    "none": ("floats", "one_hot", "labels"),
+    "none": ("floats", "one_hot", "labels", "spots"),
     "mirrored": ("bytes", "places_apart", "spots"),
     "one_device": ("picture",),
 }
-"""Over replicas a script does all that it does without a strategy, and counts their parts."""
+"""Over replicas a script does all that it does without a strategy, and counts their parts.
+
+But without one its metrics are given no weights, which those of several numbers a sample spread."""
 METRICS = {"binary": '["auto", "auc", "f1_score"]', "classes": '["auto", "f1_score"]'}
 OWN = """
 import parity_models
