@@ -1,10 +1,11 @@
 /* What is preloaded into processes that have TensorFlow, to wait less.
 
-   Answers are kept for what TensorFlow asks of itself again and again. Before TensorFlow runs a function, its pass for oneDNN asks of each operation whether a kernel is
-   registered under another name, `_MklMatMul` for `MatMul`. Each answer is found by a look at all
-   kernels there are: 0.7 ms, some hundred times in a process that trains one step. Preloaded, this
-   takes the place of the function that is asked. What `remember_kernels` was told of is answered from
-   memory, any other name of oneDNN's has no kernels, and the rest TensorFlow answers itself.
+   Answers are kept for what TensorFlow asks of itself again and again. Before TensorFlow runs a
+   function, its pass for oneDNN asks of each operation whether a kernel is registered under another
+   name, `_MklMatMul` for `MatMul`. Each answer is found by a look at all kernels there are: 0.7 ms,
+   some hundred times in a process that trains one step. Preloaded, this takes the place of the
+   function that is asked. What `remember_kernels` was told of is answered from memory, any other
+   name of oneDNN's has no kernels, and the rest TensorFlow answers itself.
 
    Where there is no memory, TensorFlow waits ten seconds for another operation to give some back
    (AllocatorRetry, which no variable shortens). Here it waits two: on a busy machine, too, an
