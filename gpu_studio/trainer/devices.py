@@ -48,7 +48,7 @@ def set_up(
     """
     devices = plan.devices
     count_host_memory()
-    _cut_pieces()
+    _cut_pieces(devices)
     tf.config.experimental.enable_tensor_float_32_execution(plan.training.tf32)
     tf.config.set_soft_device_placement(devices.soft_placement)
     if devices.log_placement:
@@ -79,11 +79,11 @@ def count_host_memory() -> None:
     os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(memory))
 
 
-_REST = 1e-6
-"""The share of a device's memory from which on the rest of a piece is cut off; at least a byte."""
+_LEAST = 64
+"""MiB that TensorFlow is taken to have of a card that is not carved, at least."""
 
 
-def _cut_pieces() -> None:
+def _cut_pieces(devices: DeviceSettings) -> None:
     """Have the allocators of cards give out no more than is asked of them.
 
     They would give out a free piece whole that has less than twice the size, or 128 MiB more
@@ -91,8 +91,18 @@ def _cut_pieces() -> None:
     TensorFlow's Python sets this option nowhere, and takes it from here (context.py).
     """
     options = tf.compat.v1.GPUOptions()
-    options.experimental.internal_fragmentation_fraction = _REST
+    options.experimental.internal_fragmentation_fraction = _rest_cut_off(devices)
     context.context()._config = tf.compat.v1.ConfigProto(gpu_options=options)  # noqa: SLF001
+
+
+def _rest_cut_off(devices: DeviceSettings) -> float:
+    """The share of a card's memory from which on the rest of a piece is cut off.
+
+    There is one for all cards. Of the smallest it has to be a byte, as no rest of nothing can be
+    cut off; of the largest it is then a few KiB.
+    """
+    slices = (size for carve in devices.carve for size in carve.slices_mib if size)
+    return 2 / (min([_LEAST, *slices]) * MIB)
 
 
 def on_host() -> AbstractContextManager[object]:

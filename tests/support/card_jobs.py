@@ -4,7 +4,8 @@
 job is a name and the `settings` of its plan. After its first step it goes on from the checkpoint
 that the job before it took there. The result has the `losses` of some steps, `held`, the
 most bytes that each logical card held of the job, from its beginning to its end, and `where` the
-variables of model and optimizer are. `GIVEN` is besides what a slice gave out for `ASKED` bytes.
+variables of model and optimizer are. `GIVEN` is besides what a slice and a card gave out for
+`ASKED` bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ batch_size = 16
 optimizer = "adam"
 """
 STEPS = 3
-GIVEN, ASKED = "given", 2 << 20
+GIVEN, ASKED = "given", 64 << 10
 
 
 def answers(jobs: Mapping[str, Sequence[str]], folder: Path) -> dict[str, Any]:
@@ -87,21 +88,23 @@ class Worker:
             "where": _where(made),
         }
 
-    def given(self) -> int:
-        """The bytes of a tensor on an empty slice, where one was that was half as large again."""
+    def given(self, place: int) -> int:
+        """The bytes of a tensor on an empty device, where one was that was half as large again."""
         import tensorflow as tf
 
         from gpu_studio.trainer import devices
 
-        last = self._logical[3].name
-        with tf.device(last):
+        def held() -> int:
+            return devices.MemoryMeter(self._logical, {}).read()[place].current
+
+        with tf.device(self._logical[place].name):
             first, behind = (tf.zeros(3 * ASKED // 8) for _ in range(2))
             del first
-            before = devices.MemoryMeter(self._logical, {}).read()[3].current
+            before = held()
             again = tf.zeros(ASKED // 4)
-            held = devices.MemoryMeter(self._logical, {}).read()[3].current - before
+            more = held() - before
         del again, behind
-        return held
+        return more
 
     def _lived(self, made: Any) -> list[float]:
         """Do all that a run does with a session; the losses of its steps."""
@@ -132,7 +135,7 @@ def _where(made: Any) -> dict[str, list[str]]:
 def main() -> None:
     """Do the jobs on stdin."""
     worker = Worker()
-    given = {GIVEN: worker.given()}
+    given = {GIVEN: [worker.given(place) for place in (3, 4)]}
     done = {name: worker.do(each) for name, each in json.load(sys.stdin).items()}
     print(json.dumps(done | given))
 
