@@ -166,13 +166,14 @@ def every_problem(
 
     What they are about is called as in the plan as `written`.
     """
-    found = tuple(problems_of(written, plan, machine))
     # Answers of another version are none.
     with suppress(ValueError):
         if (kept := kept_about(plan)) is not None:
             facts = decoded(kept)
-            return (*found, *known_problems(facts.completed(written), facts, found, machine))
-    return found
+            whole = facts.completed(written)
+            found = tuple(problems_of(whole, plan, machine))
+            return (*found, *known_problems(whole, facts, found, machine))
+    return tuple(problems_of(written, plan, machine))
 
 
 def keep_prediction(run: RunDirectory, machine: plans.Machine) -> None:

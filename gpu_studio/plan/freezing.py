@@ -73,12 +73,14 @@ def frozen_entries(plan: Plan) -> Iterator[Problem]:
 def phases(plan: Plan) -> Iterator[Problem]:
     """Each phase begins after the one before, with epochs left, and has a learning rate."""
     before, epochs = 0, plan.training.epochs
+    unknown = "epochs" in plan.training.as_in_script
     for place, phase in enumerate(plan.training.phases):
         field = f"training.phases[{place}]"
-        if not before < phase.after < epochs:
+        if phase.after <= before or not (unknown or phase.after < epochs):
             wanted = " to ".join(dict.fromkeys((str(before + 1), str(epochs - 1))))
+            wanted = f"{before + 1} or more" if unknown else wanted
             advice = f"give {wanted}, so that epochs of the phase before and its own are left"
-            if before + 1 >= epochs:
+            if before + 1 >= epochs and not unknown:
                 advice = f"leave the phase out, or give training.epochs more than {before + 1}"
             yield Problem(f"{field}.after", str(phase.after), advice)
         if phase.learning_rate <= 0:

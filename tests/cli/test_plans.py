@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from gpu_studio import plan as plans
+from gpu_studio.cli import given_plan
+from gpu_studio.placement.plan_facts import DataFacts, PlanFacts, encoded
 
 CARD = {"index": 0, "uuid": "GPU-1", "name": "H100", "total_mib": 8192, "used_mib": 0}
 WITH_CARD = json.dumps({"cards": [CARD], "cpu_cores": 8, "memory_mib": 32768})
@@ -37,6 +39,20 @@ def test_that_code_which_trains_when_it_is_imported_is_warned_of(gpu_studio, tmp
     assert told == answer.err.strip()
     as_script = gpu_studio("check", tmp_path / "own.py")  # which ends at its fit
     assert (as_script.code, as_script.err) == (0, "")
+
+
+def test_that_what_the_script_gives_fit_is_checked_once_it_is_known(
+    gpu_studio, tmp_path, machine, monkeypatch
+):
+    script = tmp_path / "train.py"
+    script.write_text("model.fit(x, y, batch_size=size())\n")
+    assert gpu_studio("code", "allow", script).code == 0
+    facts = PlanFacts(DataFacts("train.py", "classes", 2, 9, fit={"batch_size": 1}))
+    monkeypatch.setattr(given_plan, "kept_about", lambda _plan: encoded(facts))
+    carved = "devices.carve=[{ device = 'CPU:0', slices_mib = [0, 0] }]"
+    answer = gpu_studio("check", script, "--set", carved, "distribution.strategy=mirrored")
+    assert answer.code == 2
+    assert "training.batch_size is 1: " in answer.err
 
 
 def test_that_check_writes_one_json_document(gpu_studio, plan_file, machine):

@@ -13,8 +13,9 @@ from gpu_studio import plan as plans
 from gpu_studio.plan import Callback, Data, Plan, PlanError
 from gpu_studio.plan.edits.change import with_value
 from gpu_studio.plan.edits.sources import set_source, with_script
-from gpu_studio.plan.edits.training import leave_to_script
+from gpu_studio.plan.edits.training import leave_to_script, set_training
 from gpu_studio.plan.scripts import OF_PLANS, FitCall, as_in_plan, fit_in, plan_of
+from gpu_studio.plan.values import Named, Phase
 
 
 def read(text: str) -> FitCall | None:
@@ -193,6 +194,18 @@ def test_that_what_a_plan_says_counts_for_more_than_its_script(epochs: int) -> N
     again = leave_to_script(said[0], ("epochs",))
     assert again.training.as_in_script == ("epochs",)
     assert again.completed({"epochs": 7}).training.epochs == 7
+
+
+def test_that_nothing_is_held_against_epochs_that_only_the_script_says() -> None:
+    phases = (Phase(3, 0.1), Phase(6, 0.1))
+    warm = Named("cosine", {"warmup_epochs": 4})
+    plan = set_training(plan_of("train.py", LEFT), phases=phases, schedule=warm)
+    assert not plans.validate(plan)
+    fields = ["training.schedule.options.warmup_epochs", "training.phases[1].after"]
+    found = plans.validate(plan.completed({"epochs": 4}))
+    assert sorted(each.field for each in found) == sorted(fields)
+    (problem,) = plans.validate(set_training(plan, phases=phases[::-1]))
+    assert "give 7 or more" in str(problem)
 
 
 def test_that_only_a_script_that_gives_the_data_can_be_left_something() -> None:

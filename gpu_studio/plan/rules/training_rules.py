@@ -121,7 +121,8 @@ def schedule(plan: Plan) -> Iterator[Problem]:
         if chosen.options.get(epochs) and chosen.options.get(steps):
             yield Problem(field, f"given {epochs} and {steps}", "keep one of them")
     warmup, whole = chosen.options.get("warmup_epochs"), plan.training.epochs
-    if isinstance(warmup, int) and 0 < whole <= warmup:
+    known = "epochs" not in plan.training.as_in_script
+    if known and isinstance(warmup, int) and 0 < whole <= warmup:
         yield Problem(
             f"{field}.options.warmup_epochs",
             f"{warmup}, and the whole run has {plural(whole, 'epoch')}",

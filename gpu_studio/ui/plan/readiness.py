@@ -104,12 +104,11 @@ class Readiness(QObject):
             return ()
         # As long as no cards are known, a plan's cards would only seem missing.
         known = machine if machine is self._inventory.machine else None
+        facts = self._facts.facts_so_far(absolute) if self._facts is not None else None
+        plan = facts.completed(plan) if facts else plan
         here = (*allocator(plan, os.environ), *problems_of_files(plan, absolute))
         found = (*validate(plan, known), *here, *self.also(plan, known))
-        facts = self._facts.facts_so_far(absolute) if self._facts is not None else None
-        if facts is None:
-            return found
-        return (*found, *known_problems(facts.completed(plan), facts, found, known))
+        return (*found, *known_problems(plan, facts, found, known)) if facts else found
 
 
 def _nothing_else(_plan: Plan, _machine: Machine | None) -> Sequence[Problem]:

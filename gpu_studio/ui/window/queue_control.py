@@ -318,7 +318,7 @@ class QueueControl(QObject):
             return {}, (), ()
         from gpu_studio.placement.memory import predict
 
-        used = [each for each in predict(plan, machine, facts) if each.total]
+        used = [each for each in predict(facts.completed(plan), machine, facts) if each.total]
         beside = tuple(each.device for each in used if each.without)
         bounds = tuple(each.device for each in used if each.bound)
         return {each.device: each.total for each in used}, beside, bounds

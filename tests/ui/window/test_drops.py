@@ -5,6 +5,7 @@ Said while they are dragged, always copied, used for what they are.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 
 from gpu_studio.placement.plan_facts import DataFacts, PlanFacts
 from gpu_studio.plan import Plan, save
+from gpu_studio.plan.values import Phase
 from gpu_studio.ui.window.frame import DropSign
 from gpu_studio.ui.window.main_window import MainWindow
 
@@ -118,7 +120,9 @@ def test_that_a_script_is_opened_as_a_plan_without_a_file(window, tmp_path) -> N
     assert script.read_text() == text
 
 
-def test_that_what_is_as_in_the_script_is_shown_once_it_is_known(window, tmp_path, qtbot) -> None:
+def test_that_what_is_as_in_the_script_is_shown_once_it_is_known(
+    window, tmp_path, qtbot, monkeypatch
+) -> None:
     script = tmp_path / "churn.py"
     script.write_text("def main(epochs=9):\n  model.fit(x, y, epochs=epochs)\n")
     window.plan_files.change_to(script)
@@ -148,6 +152,12 @@ def test_that_what_is_as_in_the_script_is_shown_once_it_is_known(window, tmp_pat
     qtbot.keyClicks(left.control, "epochs")
     assert window.document.plan.training.as_in_script == ("epochs",)
     assert card.epochs.text() == "9"
+    later = replace(window.document.plan.training, phases=(Phase(8, 0.1), Phase(9, 0.1)))
+    known = facts.facts
+    monkeypatch.setattr(facts, "facts_so_far", lambda _plan: known)
+    window.document.replace(replace(window.document.plan, training=later), "add phases")
+    assert "training.phases[1].after" in {each.field for each in window.readiness.problems}
+    assert "training.phases[0].after" not in {each.field for each in window.readiness.problems}
 
 
 def test_that_code_is_for_the_data_where_they_are_in_sight(window, tmp_path) -> None:

@@ -18,7 +18,9 @@ from real_runs import PLAN, fake_trainer
 
 from gpu_studio.common.figures import moment
 from gpu_studio.contract import lock
-from gpu_studio.plan import load
+from gpu_studio.placement import memory
+from gpu_studio.placement.plan_facts import DataFacts, PlanFacts
+from gpu_studio.plan import Plan, load
 from gpu_studio.runs import catalogue
 from gpu_studio.runs import queue as queueing
 from gpu_studio.runs.launch import TRAINER_VARIABLE
@@ -203,6 +205,21 @@ def test_that_a_plan_that_can_never_fit_is_not_queued_and_told_why(
         in window.notice.text
     )
     assert queue.entries() == ()
+
+
+def test_that_what_the_script_gives_fit_is_counted_before_its_plan_is_queued(
+    queue, open_window, qtbot, monkeypatch
+) -> None:
+    window = open_window(machine=TWO_CARDS)
+    qtbot.waitUntil(window.actions_["queue_plan"].isEnabled)
+    training = replace(window.document.plan.training, batch_size=32, as_in_script=("batch_size",))
+    window.document.replace(replace(window.document.plan, training=training), "leave it")
+    facts = PlanFacts(DataFacts("train.py", "classes", 2, 9, fit={"batch_size": 7}))
+    asked: list[Plan] = []
+    monkeypatch.setattr(window.facts, "known_of", lambda _plan: facts)
+    monkeypatch.setattr(memory, "predict", lambda plan, *_: asked.append(plan) or ())
+    window.queue._predicted(window.document.absolute)
+    assert [each.training.batch_size for each in asked] == [7]
 
 
 def test_that_a_removed_plan_comes_back_where_it_stood(filled, queue, qtbot) -> None:
