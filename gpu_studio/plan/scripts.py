@@ -159,7 +159,7 @@ def as_in_plan(name: str, value: Any) -> Any:
         if name == WEIGHTS:
             return {str(operator.index(key)): float(each) for key, each in value.items()}
         whole = operator.index(value)
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, OverflowError, TypeError, ValueError):
         return None
     if name == _SHUFFLE:
         return bool(whole) if isinstance(value, bool) else None

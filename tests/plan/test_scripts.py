@@ -229,6 +229,7 @@ def test_that_only_a_script_that_gives_the_data_can_be_left_something() -> None:
         ("validation_freq", [1, 4], None),
         ("class_weight", {np.int64(1): np.float32(0.5)}, {"1": 0.5}),
         ("class_weight", [0.5], None),
+        ("class_weight", {0: 10**400}, None),
     ],
 )
 def test_that_what_fit_gets_is_in_a_plan_if_it_can_be(
