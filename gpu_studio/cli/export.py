@@ -252,7 +252,7 @@ def _refuse_own(paths: Iterable[Path], chosen: argparse.Namespace) -> None:
     written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
     plan = plans.with_absolute_files(written, chosen.plan.parent)
     for path in paths:
-        if reads(plan, path) or (path.exists() and path.samefile(chosen.plan)):
+        if reads(plan, chosen.plan, path):
             raise RefusedError(f"{path} is a file of the plan itself: choose another name.")
 
 

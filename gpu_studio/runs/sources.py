@@ -278,10 +278,10 @@ def _holds_pickles(archive: zipfile.ZipFile) -> str:
     return ""
 
 
-def reads(plan: AbsolutePlan, path: Path) -> bool:
-    """Whether a run of the plan reads the file at `path`: nothing may be written over it."""
+def reads(plan: AbsolutePlan, file: Path | None, path: Path) -> bool:
+    """Whether a run of the plan in `file` reads what is at `path`: nothing is written over that."""
     named = (plan.model.file, plan.model.weights, plan.data.file, plan.data.table)
-    files = [*map(Path, filter(None, named)), *code_files(plan)]
+    files = [*filter(None, [file]), *map(Path, filter(None, named)), *code_files(plan)]
     return path.exists() and any(each.exists() and path.samefile(each) for each in files)
 
 

@@ -142,8 +142,8 @@ class Scripts(QObject):
 
     def _written(self, contents: dict[Path, bytes]) -> bool:
         """Write the files; if that fails, or one is of the plan itself, say why."""
-        plan = self._document.absolute
-        if own := [each for each in contents if plan is not None and reads(plan, each)]:
+        plan, file = self._document.absolute, self._document.path
+        if own := [each for each in contents if plan is not None and reads(plan, file, each)]:
             self.failed.emit(f"{own[0]} is a file of the plan itself: choose another name.")
             return False
         try:

@@ -64,6 +64,12 @@ def test_that_a_function_of_ones_own_is_in_the_script_once_its_data_were_looked_
     window.scripts.write(mine)  # which the script calls
     assert mine.read_text() == "def load(): ...\n"
     assert f"{mine} is a file of the plan itself: choose another name." in window.notice.text
+    its_own = tmp_path / "mine.plan.toml"
+    assert window.plan_files.save_to(its_own)
+    text = its_own.read_text()
+    window.scripts.write(its_own)
+    assert its_own.read_text() == text
+    assert f"{its_own} is a file of the plan itself: choose another name." in window.notice.text
 
 
 def test_that_a_script_that_cannot_be_written_says_why(window: MainWindow, tmp_path: Path) -> None:
