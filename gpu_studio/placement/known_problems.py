@@ -6,8 +6,9 @@ layer that cannot have its units split over several devices, judged by its kind 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gpu_studio.placement.plan_facts import ArrayFacts, GraphLayer, PlanFacts, paired
 from gpu_studio.placement.start_problems import problems_at_start
@@ -35,23 +36,25 @@ _FEW = 3
 """This many layers are named; the others are counted."""
 
 Places = tuple[tuple[str, tuple[str, ...]], ...]
+Mended = tuple[str, Mapping[str, Any]]
+"""What a button says, and the fields of the training that it sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Problem):
     """TensorFlow, Keras or the user's code refused the part `field`; `received` is their sentence.
 
-    `details` is the traceback; empty if there is none to show. `mended` are other values of the
-    plan's training by which it can learn, each with the label of its button.
+    `details` is the traceback; empty if there is none to show. `mended` are what the plan's
+    training can learn with instead.
     """
 
     details: str = ""
-    mended: tuple[tuple[str, Training], ...] = field(default=(), hash=False)
+    mended: tuple[Mended, ...] = field(default=(), hash=False)
 
     @property
     def mends(self) -> tuple[Remedy, ...]:
         """The edits that mend it."""
-        return tuple(changing(label, "", training=training) for label, training in self.mended)
+        return tuple(changing(label, "training", **changed) for label, changed in self.mended)
 
     def __str__(self) -> str:
         return " ".join(each for each in (f"{self.field}: {self.received}", self.advice) if each)
@@ -114,36 +117,34 @@ def _refusals(plan: Plan, facts: PlanFacts) -> Iterator[Refusal]:
         yield Refusal("distribution.strategy", said, advice)
 
 
-def _mended(training: Training, facts: PlanFacts) -> Iterator[tuple[str, Training]]:
+def _mended(training: Training, facts: PlanFacts) -> Iterator[Mended]:
     """Ways in which each output learns its target, where the plan names what cannot be."""
     data, ends = facts.data, facts.model.outputs if facts.model else ()
     if data is None or not ends:
         return
     yield from _without_unknown_outputs(training, [end.name for end in ends])
     if training.class_weight and len(ends) > 1:
-        yield "Leave the class weights out", replace(training, class_weight={})
+        yield "Leave the class weights out", {"class_weight": {}}
     for given, end in paired(data.targets, ends):
         if end is not None:
             yield from _learning(training, given, end, alone=len(ends) == 1)
 
 
-def _without_unknown_outputs(
-    training: Training, names: Sequence[str]
-) -> Iterator[tuple[str, Training]]:
+def _without_unknown_outputs(training: Training, names: Sequence[str]) -> Iterator[Mended]:
     for name in training.outputs:
         if name in names:
             continue
         left = [each for each in names if each not in training.outputs]
         if close := nearest(name, left):
             renamed = {close if key == name else key: own for key, own in training.outputs.items()}
-            yield f"Use {close}", replace(training, outputs=renamed)
+            yield f"Use {close}", {"outputs": renamed}
         kept = {key: own for key, own in training.outputs.items() if key != name}
-        yield f"Take {name} out", replace(training, outputs=kept)
+        yield f"Take {name} out", {"outputs": kept}
 
 
 def _learning(
     training: Training, given: ArrayFacts | None, end: ArrayFacts, *, alone: bool
-) -> Iterator[tuple[str, Training]]:
+) -> Iterator[Mended]:
     """What else this output may learn by, if not by what the plan says."""
     own = training.outputs.get(end.name, OutputTraining())
     named = (own.loss or training.loss).name
@@ -160,12 +161,12 @@ def _learning(
             yield _with_loss(training, end.name, loss, alone=alone)
 
 
-def _with_loss(training: Training, output: str, loss: str, *, alone: bool) -> tuple[str, Training]:
+def _with_loss(training: Training, output: str, loss: str, *, alone: bool) -> Mended:
     if alone and output not in training.outputs:
-        return f"Use {loss}", replace(training, loss=Named(loss))
+        return f"Use {loss}", {"loss": Named(loss)}
     own = replace(training.outputs.get(output, OutputTraining()), loss=Named(loss))
     label = f"Let {output} learn nothing" if loss == "none" else f"Use {loss} for {output}"
-    return label, replace(training, outputs={**training.outputs, output: own})
+    return label, {"outputs": {**training.outputs, output: own}}
 
 
 def misplaced(plan: Plan, facts: PlanFacts) -> Iterator[MisplacedLayers]:

@@ -225,6 +225,12 @@ class Training:
             left = tuple(name for name, (mine, other) in pairs.items() if mine == other)
             object.__setattr__(self, "as_in_script", left)
 
+    def saying(self, names: Iterable[str]) -> Training:
+        """The same, where these are no longer as in the script, whatever their values."""
+        said = frozenset(names)
+        left = tuple(name for name in self.as_in_script if name not in said)
+        return self if left == self.as_in_script else replace(self, as_in_script=left)
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -423,5 +429,6 @@ def changing(label: str, part: str, **values: Any) -> Remedy:
 
 def _with(part: Any, path: Sequence[str], values: dict[str, Any]) -> Any:
     if not path:
-        return replace(part, **values)
+        made = replace(part, **values)
+        return made.saying(values) if isinstance(made, Training) else made
     return replace(part, **{path[0]: _with(getattr(part, path[0]), path[1:], values)})

@@ -167,6 +167,18 @@ def test_that_an_output_which_cannot_learn_as_planned_has_a_mend_that_lets_it_le
     assert problem.mends[0].make(Plan(training=training)).training.outputs == outputs
 
 
+def test_that_such_a_mend_leaves_to_the_script_what_it_does_not_set() -> None:
+    plan = Plan(training=Training(loss=CROSS, as_in_script=("epochs", "class_weight")))
+    whole = plan.completed({"epochs": 9, "class_weight": {"0": 2.0}})
+    (problem,) = known_problems(whole, REFUSED)
+    assert isinstance(problem, Refusal)
+    left = {each.label: each.make(plan).training.as_in_script for each in problem.mends}
+    assert left == {
+        "Leave the class weights out": ("epochs",),  # none, whatever the script gives
+        "Use auto for light": ("epochs", "class_weight"),
+    }
+
+
 def test_that_a_refusal_of_training_for_another_reason_offers_no_other_loss() -> None:
     (problem,) = known_problems(Plan(), REFUSED)
     assert isinstance(problem, Refusal)

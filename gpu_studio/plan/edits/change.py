@@ -60,9 +60,7 @@ def with_value(plan: Plan, path: str, value: Any) -> Plan:
     Unchanged if the part that contains it no longer exists.
     """
     changed: Plan = _with(plan, _steps(path), value)
-    training, said = changed.training, path.removeprefix("training.")
-    left = tuple(name for name in training.as_in_script if name != said)
-    return replace(changed, training=replace(training, as_in_script=left))
+    return replace(changed, training=changed.training.saying([path.removeprefix("training.")]))
 
 
 def with_option(plan: Plan, path: str, key: str, value: Any) -> Plan:
