@@ -141,10 +141,10 @@ def place(chosen: argparse.Namespace) -> int:
     refuse_to_replace([] if chosen.to is None else [chosen.to], force=chosen.force)
     written, plan, machine = sound_plan(chosen)
     devices = chosen_devices(plan, machine)
-    plan, model = _known(plan)
-    measured = _measured(plan, machine, devices, model, chosen)
+    whole, model = _known(plan)
+    measured = _measured(whole, machine, devices, model, chosen)
     model = corrected_model(model, measured.held)
-    found = _suggestion(plan, machine, devices, model, measured, chosen)
+    found = _suggestion(whole, machine, devices, model, measured, chosen)
     if isinstance(found, NothingFits):
         raise RefusedError(_nothing_fits(found))
     if chosen.to is not None:

@@ -16,12 +16,14 @@ import fake_place_asker
 import msgspec
 import pytest
 from made_machines import TWO_CARDS
-from made_plan_facts import THREE_LAYERS
+from made_plan_facts import DATA, FACTS, THREE_LAYERS
 from patience import PATIENCE_S
 
+from gpu_studio.cli import given_plan
 from gpu_studio.cli.command import INTERRUPTED, REFUSED
 from gpu_studio.lab.machine_figures import MachineFigures
 from gpu_studio.plan import Carve, Data, DeviceSettings, ModelSettings, Plan, load, save
+from gpu_studio.plan.scripts import FitCall, plan_of
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 
 PLAN = Plan(
@@ -173,24 +175,25 @@ def test_that_the_plan_is_written_with_its_layers_placed(
     assert (set(written.placed.layers), written.placed.micro_batches) == (set(NAMES), 4)
 
 
-def test_that_a_plan_written_elsewhere_still_names_its_own_files(
-    gpu_studio, machine, asked, tmp_path
+def test_that_a_plan_written_elsewhere_still_names_its_own_files_and_leaves_to_its_script(
+    gpu_studio, machine, tmp_path, monkeypatch
 ) -> None:
     code, path, target = (
         tmp_path / "own.py",
         tmp_path / "own.plan.toml",
         tmp_path / "other" / "placed.plan.toml",
     )
-    code.write_text("def build(): ...\n", "utf-8")
-    save(replace(PLAN, model=ModelSettings(python="own.py:build")), path)
+    code.write_text("model.fit(x, y, epochs=some())\n", "utf-8")
+    own = plan_of("own.py", FitCall(1, {}, ("epochs",)))
+    save(replace(own, devices=PLAN.devices), path)
     target.parent.mkdir()
-    for written, named in (
-        (target, f"{code}:build"),
-        (tmp_path / "placed.plan.toml", "own.py:build"),
-    ):
-        answer = gpu_studio("place", path, "--allow-code", "--to", written)
+    facts = replace(FACTS, data=replace(DATA, fit={"epochs": 7}))
+    monkeypatch.setattr(given_plan, "asked_facts", lambda _plan: facts)
+    for written, named in ((target, f"{code}:fit"), (tmp_path / "placed.plan.toml", "own.py:fit")):
+        answer = gpu_studio("place", path, "--allow-code", "--estimate", "--to", written)
         assert answer.code == 0, answer.err
-        assert load(written).model.python == named
+        plan = load(written)
+        assert (plan.model.python, plan.training.as_in_script) == (named, ("epochs",))
 
 
 def test_that_a_file_that_is_there_is_replaced_by_force_only(
