@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import Qt
@@ -68,6 +69,9 @@ class LossForm(Form):
         self.outputs: dict[str, OutputLossForm] = {}
         for part in (self.options, self.weights, self.new_weight, self.metrics):
             self.put(part)
+        for weighing in (self.weights, self.new_weight):
+            weighing.edited.disconnect(self.edited)
+            weighing.edited.connect(self._weigh)
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan's losses and metrics."""
@@ -117,6 +121,14 @@ class LossForm(Form):
         form = OutputLossForm(name)
         self.forward(form)
         return form
+
+    def _weigh(self, change: Change) -> None:
+        """Change the weight of a class beside those that are shown, which a script may have given.
+
+        They are no longer as in the script then.
+        """
+        shown = {"class_weight": self._view.plan.training.class_weight} if self._view else {}
+        self.edited.emit(replace(change, make=lambda plan: change.make(plan.completed(shown))))
 
     def _drop(self, name: str) -> None:
         form = self.outputs.pop(name)

@@ -120,6 +120,22 @@ def test_that_a_script_is_opened_as_a_plan_without_a_file(window, tmp_path) -> N
     assert script.read_text() == text
 
 
+def test_that_a_weight_of_a_class_is_changed_beside_those_that_the_script_gives(
+    window, tmp_path, monkeypatch
+) -> None:
+    script = tmp_path / "churn.py"
+    script.write_text("model.fit(x, y, class_weight=weights())\n")
+    window.plan_files.change_to(script)
+    data = DataFacts("churn.py", "classes", 2, 9, fit={"class_weight": {"0": 3.0, "1": 2.0}})
+    monkeypatch.setattr(window.facts, "facts_so_far", lambda _plan: PlanFacts(data))
+    window.facts.changed.emit()
+    window.plan_page.workspace.open("Training")
+    losses = window.plan_page.workspace.editor("Training").loss
+    losses.weights.rows["1"].control.edited.emit(5.0)
+    training = window.document.plan.training
+    assert (training.class_weight, training.as_in_script) == ({"0": 3.0, "1": 5.0}, ())
+
+
 def test_that_what_is_as_in_the_script_is_shown_once_it_is_known(
     window, tmp_path, qtbot, monkeypatch
 ) -> None:
