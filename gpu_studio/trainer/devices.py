@@ -79,7 +79,7 @@ def count_host_memory() -> None:
     os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(memory))
 
 
-_LEAST = 64
+_LEAST = 16
 """MiB that TensorFlow is taken to have of a card that is not carved, at least."""
 
 
@@ -99,7 +99,7 @@ def _rest_cut_off(devices: DeviceSettings) -> float:
     """The share of a card's memory from which on the rest of a piece is cut off.
 
     There is one for all cards. Of the smallest it has to be a byte, as no rest of nothing can be
-    cut off; of the largest it is then a few KiB.
+    cut off; of the largest it is then some KiB.
     """
     slices = (size for carve in devices.carve for size in carve.slices_mib if size)
     return 2 / (min([_LEAST, *slices]) * MIB)

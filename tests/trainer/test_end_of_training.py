@@ -76,6 +76,7 @@ class MadeLoop:
         plan = small_plan("training.epochs=1", "training.steps_per_call=2", *settings)
         session: Any = SimpleNamespace(plan=plan, phase=0, standing={})
         session.cut = SimpleNamespace(replicas=1)
+        session.cut_for = lambda _: session.cut
         session.identity = dict
         session.capture = lambda: {"model/0": self.weight.value.copy()}
         session.optimizer = SimpleNamespace(
