@@ -17,8 +17,8 @@ PREPARE = python=$$(packaging/setup/find-python.sh) && "$$python" packaging/setu
 PYTEST = QT_QPA_PLATFORM=offscreen PYTHONDONTWRITEBYTECODE= $(VENV_PYTHON) -m pytest
 # No more workers than fit into memory with a TensorFlow each; a file's tests stay together.
 IN_PARALLEL = --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
-# One more than cores, as some tests wait for a window or a process.
-FOR_ALL = --numprocesses=$(shell expr $$(nproc) + 1)
+# Two more than cores, as some tests wait for a window or a process.
+FOR_ALL = --numprocesses=$(shell expr $$(nproc) + 2)
 # Typed as strictly as the program: all that the Makefile runs, and what the tests stand on.
 SCRIPTS = packaging tests/support tests/benchmarks
 
@@ -35,7 +35,7 @@ run: ## Open the window with a plan for this machine; without a display, train t
 
 # Beside the checks, which take one core, the tests are compiled, else each worker would compile all of them at its start,
 # and the library of the practice cards is built, for which tests would wait.
-test: ## Check the source, then run all tests (about seventeen minutes on two cores)
+test: ## Check the source, then run all tests (about fifteen minutes on two cores)
 	@$(PREPARE) test
 	@{ $(PYTEST) --collect-only -qq -p no:cacheprovider; $(VENV_PYTHON) tests/support/fake_cards.py; } >/dev/null 2>&1 & \
 	$(MAKE) --no-print-directory static; checked=$$?; wait; exit $$checked
