@@ -77,7 +77,10 @@ class ClusterError(TrainerError):
 
 
 class MissingTargetsError(DataError):
-    """Targets, `called` so, are no numbers from sample `first` on, which `then` has."""
+    """Some targets are nan: `called` names the targets in words, and `first` the first such sample.
+
+    `then` says why they cannot be trained on.
+    """
 
     def __init__(self, called: str, first: int, then: str) -> None:
         super().__init__(

@@ -2,14 +2,13 @@
 
 Everything that a device holds is counted: weights, slots, the batch, all that a step computes, and
 what the allocator gives out beyond it.
-On a CPU steps differ with the order in which its threads happen to run. A prediction may be 15 %
-above the fullest of those of several processes, and not below what all but one step in 500 hold;
-where any held more, it is shown the other way round.
+On a CPU steps differ with the order in which its threads happen to run: what counts is the fullest
+of those of several processes. A prediction may be 15 % above it, and not below; one that is below
+is shown the other way round, and breaks the budget of its row.
 
 Thirty steps do not show what a run needs: two dense layers held 2.55 MiB in them, and 2.88 in three
 of a thousand, as their trace told: a thread stood still in the gradient of the second layer's
-weights, and the other went on to that of the first's. And the fullest of ever more steps has no end
-that could be foretold: CONTRIBUTING says what was tried."""
+weights, and the other went on to that of the first's."""
 
 from __future__ import annotations
 
@@ -60,8 +59,6 @@ BUSY_S = 10.0
 MOST_RUNS = 8
 """In how many processes a row is measured that seems over its budget: what is predicted is the
 fullest step that there is, which few processes may not have shown."""
-RARE = 500
-"""One step in so many may hold more than is predicted: of 4,421 of an mlp three did, by 2 %."""
 FEW = 100
 """Samples of the data, which need not be more: batches are made of them over and over."""
 
@@ -163,20 +160,17 @@ def _in_all(plan: Plan, facts: PlanFacts) -> int:
 def _row(
     place: Workplace, what: str, plan: Plan, foreseen: int, times: int, budget: Budget = BUDGET
 ) -> Row:
-    held = _peaks(place, plan, times)
-    if foreseen > budget.limit * max(held):
+    held = _fullest(place, plan, times)
+    if foreseen > budget.limit * held:
         # All of them: to stop at the first that is full enough would hide a fuller one.
-        held += _peaks(place, plan, MOST_RUNS - times)
-    fullest, foretold = max(held), (foreseen / MIB,)
-    if foreseen >= fullest:
-        real = (fullest / MIB,)
+        held = max(held, _fullest(place, plan, MOST_RUNS - times))
+    foretold, real = (foreseen / MIB,), (held / MIB,)
+    if foretold >= real:
         return Row(f"memory of {what}, predicted", "measured", "MiB", budget, foretold, real)
-    usual = (sorted(held, reverse=True)[len(held) // RARE] / MIB,)
-    what = f"memory of {what}, measured, but for one step in {RARE}"
-    return Row(what, "predicted", "MiB", BELOW, usual, foretold)
+    return Row(f"memory of {what}, measured", "predicted", "MiB", BELOW, real, foretold)
 
 
-def _peaks(place: Workplace, plan: Plan, times: int) -> list[int]:
-    """The most that each step of so many processes held, in bytes."""
+def _fullest(place: Workplace, plan: Plan, times: int) -> int:
+    """The most that any step of so many processes held, in bytes."""
     runs = (steps_of(place, plan, plan.training.batch_size, BUSY_S) for _ in range(times))
-    return [peak for each in runs for peak in each["peaks"]]
+    return max((peak for each in runs for peak in each["peaks"]), default=0)

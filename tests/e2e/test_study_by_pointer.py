@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import warm_python
 from real_runs import eventually, kill_trainers
 from training_runs import small_plan
 from x_desk import Desk
@@ -21,7 +19,6 @@ from gpu_studio.contract import lock
 from gpu_studio.lab.study import load_study
 from gpu_studio.plan import save
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.runs.state import terminal_event
 from gpu_studio.runs.study_runner import RUNNER_LOCK, being_run
 
@@ -46,7 +43,6 @@ def desk(x_environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator
     own = {
         "GPU_STUDIO_SETTINGS": str(folder / "window.ini"),
         "FAKE_ASKER_STARTS": str(folder / "questions"),
-        TRAINER_VARIABLE: shlex.join(warm_python.command("gpu_studio.trainer")),
     }
     environment = {**x_environment, **own, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
     command = [sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan_file)]
@@ -82,8 +78,7 @@ def test_that_a_scaling_study_is_made_followed_and_its_plan_opened(desk, runs, t
     desk.sees(lambda facts: facts["study"] == "story-scaling-strong.study.toml")
     study = load_study(tmp_path / "story-scaling-strong.study.toml")
     assert (study.repeats, study.fields["training.epochs"]) == (1, 2)
-    # Its runs take a moment: what is said of the first may be over before it is looked at.
-    desk.sees(lambda facts: "device" in facts["shows"] and "of 2 runs" in facts["shows"])
+    desk.sees(lambda facts: "device" in facts["shows"] and "0 of 2 runs" in facts["shows"])
     desk.sees(lambda facts: facts["done"] == 2)
     ended = [terminal_event(run) for run in directories(runs)]
     assert [each.state for each in ended if each is not None] == ["finished", "finished"]

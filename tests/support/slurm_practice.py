@@ -57,7 +57,7 @@ SlurmdTimeout=15
 SlurmctldTimeout=10
 InactiveLimit=0
 MinJobAge=300
-KillWait=1
+KillWait=5
 {nodes}
 PartitionName=debug Nodes=ALL Default=YES MaxTime=01:00:00 State=UP
 """

@@ -15,11 +15,10 @@ from gpu_studio.runs.resume import choose
 
 pytestmark = pytest.mark.slow
 
-# Short calls, so that there is one at which to hold in mid-epoch; a batch that the micro-batches do
-# not divide. Adam's own epsilon makes steps of gradients that are rounded zeros.
+# Many short calls, so that there is time to stop in mid-epoch; a batch that the micro-batches do
+# not divide.
 SETTINGS = (
-    "training.batch_size=50",
-    "training.options={ epsilon = 0.0001 }",
+    "training.batch_size=17",
     "training.steps_per_call=1",
     "training.epochs=3",
     "training.learning_rate=0.003",
@@ -39,7 +38,7 @@ PLACED = (
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A placed run that was stopped in mid-epoch."""
     with running(
-        small_plan(*SETTINGS, *PLACED), tmp_path_factory.mktemp("placed"), hold_at=45
+        small_plan(*SETTINGS, *PLACED), tmp_path_factory.mktemp("placed"), hold_at=130
     ) as run:
         first = run.stop_where_held()
     assert first.code == 0, first.log
