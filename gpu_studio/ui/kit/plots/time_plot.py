@@ -196,6 +196,8 @@ class TimePlot(CardFrame):
     def set_legend(self, entries: Sequence[LegendEntry]) -> None:
         """Show these names and newest values."""
         self.legend.set_entries(entries)
+        # At once: a frame drawn before the layout would leave names out for which there is room.
+        self.body.activate()
 
     def refresh(self) -> None:
         """Draw what is new, if it is due and visible."""

@@ -12,6 +12,7 @@ from gpu_studio.ui.kit.plots import time_plot
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG, PERCENT
 from gpu_studio.ui.kit.plots.backdrop import LANE, Limit, PlotMarks
 from gpu_studio.ui.kit.plots.curve import Style
+from gpu_studio.ui.kit.plots.legend import LegendEntry
 from gpu_studio.ui.kit.plots.reduce import smooth
 from gpu_studio.ui.kit.plots.time_plot import PlotPicture, TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
@@ -233,6 +234,15 @@ def test_that_new_points_in_the_same_ranges_leave_the_backdrop_as_it_was_painted
     plot.canvas.set_marks(marked(epoch=[5.0]))
     plot.canvas.viewport().repaint()
     assert painted
+
+
+def test_that_new_names_in_the_legend_have_their_room_before_the_next_frame(plot):
+    """A resumed run names an earlier one: the frame before the next layout said "train +1"."""
+    for names in (["train"], ["train", "earlier run"], ["train", "validation", "earlier run"]):
+        plot.set_legend([LegendEntry(name, Style(accent), "0.1234") for name in names])
+        assert [place.words for place in plot.legend.places()] == [
+            f"{name} 0.1234" for name in names
+        ]
 
 
 def colours(widget: QWidget) -> set[str]:
