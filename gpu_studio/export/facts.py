@@ -20,6 +20,7 @@ from gpu_studio.plan import (
     strategy_of,
 )
 from gpu_studio.plan.catalogue import MODELS
+from gpu_studio.plan.keras_objects import COMPILED, OPTIMIZERS, keras_name
 from gpu_studio.plan.rules.training_rules import CLIPPING, CONDITIONAL
 
 
@@ -193,6 +194,14 @@ class ScriptFacts:
         if self.met.kind != "classes" or self.met.as_built:
             return str(self.met.units)
         return self.source.counted_classes
+
+    @property
+    def moves_slots(self) -> bool:
+        """Whether the optimizer may keep variables where those that they are for are not."""
+        chosen = self.plan.training.optimizer
+        unknown = reference(chosen) is not None or (self.by_fit and chosen in ("auto", COMPILED))
+        adafactor = keras_name(chosen, OPTIMIZERS) == "adafactor"
+        return self.placed is not None and (unknown or adafactor)
 
     @property
     def logits(self) -> str:

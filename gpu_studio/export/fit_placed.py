@@ -13,7 +13,6 @@ from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import fill
 from gpu_studio.export.strategies.placed import placement
-from gpu_studio.plan import Placed, reference, shown
 from gpu_studio.plan.strategies.placed import MASKED_IN_PARTS
 
 _LEAVES = """\
@@ -265,7 +264,7 @@ def _parts(facts: ScriptFacts) -> str:
 
 
 def _refuse(fitted: FittedPlan) -> None:
-    """Raises ExportError for what no run places, and for callbacks that would read split layers."""
+    """Raises ExportError for what no run places, and for layers that a script cannot tell apart."""
     built, facts = fitted.built, fitted.facts
     if built.own_steps:
         raise ExportError(
@@ -274,14 +273,6 @@ def _refuse(fitted: FittedPlan) -> None:
         )
     if facts.micro_batches > 1 and any(each.masked for each in fitted.learners.values()):
         raise ExportError(f"{MASKED_IN_PARTS} Set distribution.placed.micro_batches to 1.")
-    chosen = (facts.placed or Placed()).layers
-    split = [name for name, devices in chosen.items() if len(devices) > 1]
-    if split and any(reference(each.name) for each in facts.plan.training.callbacks):
-        raise ExportError(
-            f"The layer {shown(split[0])} is split, and a callback of your own could read its "
-            "weights, of which the model of a script has the parts. Give the layer one device, or "
-            "train by a run."
-        )
     if built.graph is not None and any("#" in each.name for each in built.graph.layers):
         raise ExportError(
             "Two layers of the model have the same name, so that a script cannot tell them apart. "

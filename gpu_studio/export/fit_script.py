@@ -29,7 +29,7 @@ from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.own_code import called, options_of
 from gpu_studio.export.passes import SHOW
-from gpu_studio.export.phases import made_callback, phases, phases_callback
+from gpu_studio.export.phases import made_callback, phases, phases_callback, slots_moved
 from gpu_studio.export.prepared import prepared, preparing
 from gpu_studio.export.script_text import call, fill, indented, literal, options
 from gpu_studio.export.strategies import written_as
@@ -152,7 +152,8 @@ if inspect.isgenerator(training) and arguments.epochs > 1:
 _SLOTS = """\
 if all(layer.built for layer in model._flatten_layers()):
     # Else `fit` would trace its step once more, to make the optimizer's variables.
-    model.optimizer.build(model.trainable_variables)"""
+    model.optimizer.build(model.trainable_variables)
+    $moved"""
 _SCOPE = """\
 # In the strategy's scope, variables are made where it keeps them: $where.
 with strategy.scope():
@@ -190,7 +191,7 @@ def fitting(fitted: FittedPlan) -> str:
         built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
         shares=_counting(fitted) if several else "",
         placing=PLACING if facts.placed else "",
-        slots="" if written.has_scope or fitted.built.own_steps else _SLOTS,
+        slots="" if written.has_scope or fitted.built.own_steps else _slots(facts),
         callbacks="\n".join(_callbacks(fitted)),
         given="\n".join(_fit_arguments(fitted)),
         save=_SAVE if saves(facts) else "",
@@ -206,6 +207,10 @@ def fitting(fitted: FittedPlan) -> str:
     built += COPIED if several and streamed else ""
     later = f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
     return f"{draws}{later}{built}{shares}{SHOW}\n\n{whole}"
+
+
+def _slots(facts: ScriptFacts) -> str:
+    return fill(_SLOTS, moved=slots_moved(facts, "model.optimizer")).rstrip()
 
 
 def _shares(fitted: FittedPlan) -> str:

@@ -65,7 +65,8 @@ freeze(model, frozen)
 $made
 $place
 optimizer.build(model.trainable_variables)
-$join"""
+$join
+$slots"""
 
 _CALLBACK = """\
 class Phases(keras.callbacks.Callback):
@@ -154,7 +155,8 @@ def _begun(facts: ScriptFacts, join: str, place: str, *, indent: int) -> str:
         given += ["steps_per_epoch", "arguments.epochs"]
     scoped = written_as(facts.plan).has_scope
     made = call("optimizer = ", "next_optimizer", given, indent=indent + 4 * scoped)
-    new = fill(_NEW, made=made, place=place, join=join).rstrip("\n")
+    slots = slots_moved(facts, "optimizer")
+    new = fill(_NEW, made=made, place=place, join=join, slots=slots).rstrip("\n")
     if scoped:
         new = "with strategy.scope():\n" + "\n".join(f"    {each}" for each in new.split("\n"))
     return new
@@ -178,9 +180,15 @@ def phases_callback(facts: ScriptFacts) -> str:
     ).replace('"""\n\n\n    def', '"""\n\n    def')
 
 
+def slots_moved(facts: ScriptFacts, optimizer: str) -> str:
+    """Return the line that moves what this optimizer keeps, if any of it may lie elsewhere."""
+    return f"move_slots({optimizer}, model.trainable_variables)" if facts.moves_slots else ""
+
+
 def _counted_or_placed(facts: ScriptFacts) -> str:
     if facts.placed is not None:
-        return "place_updates(model.optimizer)"
+        slots = slots_moved(facts, "model.optimizer")
+        return f"place_updates(model.optimizer)\n{slots}".rstrip()
     return "self.count(model.optimizer)" if facts.several else ""
 
 

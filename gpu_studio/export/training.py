@@ -151,7 +151,8 @@ $place_updates
 # Built now, so that its variables lie where the model's do. Left to the first
 # step, all of them would land on the first device.
 optimizer.build(model.trainable_variables)
-$join"""
+$join
+$slots"""
 
 
 def training(facts: ScriptFacts) -> str:
@@ -341,7 +342,8 @@ def _scope(facts: ScriptFacts) -> str:
         place="place(model)" if facts.placed else "",
         place_updates="place_updates(optimizer)" if facts.placed else "",
         join=LET_UPDATE_FOR_ALL if facts.joins else "",
-    )
+        slots=phases.slots_moved(facts, "optimizer"),
+    ).rstrip("\n")
     written = written_as(facts.plan)
     return fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make
 

@@ -60,6 +60,8 @@ PLACED: dict[str, tuple[str, dict[str, str]]] = {
         {"outputs": "CPU:1"},
     ),
 }
+BESIDE = {"linear on regression": ["training.optimizer=adafactor"]}
+"""What Keras puts on the first device, is moved to where the weights are."""
 TRAINED = {
     "mlp on digits": [
         "model.options={ hidden = [32], dropout = 0.2 }",
@@ -158,9 +160,8 @@ def test_that_the_script_of_a_placed_plan_trains_as_the_run_does_and_on_the_devi
     what: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     placement, homes = PLACED[what]
-    script = check(
-        small_plan(*TRAINED[what], "distribution.strategy=placed", placement), tmp_path, request
-    )
+    ways = ["distribution.strategy=placed", placement, *BESIDE.get(what, ())]
+    script = check(small_plan(*TRAINED[what], *ways), tmp_path, request)
     for layer, home in homes.items():
         weights_and_slots = [
             on for path, on in script.variables.items() if re.search(rf"(^|/){layer}[/_]", path)
@@ -175,6 +176,8 @@ def test_that_the_script_of_a_placed_plan_trains_as_the_run_does_and_on_the_devi
         assert backward, layer
         assert set(mine) - backward, layer  # the forward pass
         assert set().union(*mine.values()) == {home}, layer
+    kept = [on for path, on in script.variables.items() if path == "adafactor/kernel"]
+    assert kept == (["CPU:1"] if what in BESIDE else [])  # of rows and columns
     # Of the updates of Adam, each takes two square roots.
     roots = [on for name, on in script.operations.items() if name.startswith("adam/Sqrt")]
     assert not roots or roots.count({"CPU:1"}) == roots.count({"CPU:2"}) == len(roots) / 2

@@ -69,7 +69,6 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
             ],
             "a Dropout has no units of its own",
         ),
-        ([PLACED, FLAT, "training.optimizer=adafactor"], "adafactor"),
         (
             [
                 "distribution.strategy=multi_worker",

@@ -48,6 +48,16 @@ SHARED = {
         "run_stage",
         "passed_through",
     ),
+    "callbacks/answering.py": ("answer_whole",),
+    "step_recording.py": ("logical_name",),
+    "placed/devices.py": (
+        "device_of",
+        "move",
+        "inner_of",
+        "is_slot",
+        "slots_of",
+        "move_slots",
+    ),
     "placed/placing.py": (
         "why_whole",
         "units_of",

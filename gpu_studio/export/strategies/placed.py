@@ -10,9 +10,8 @@ from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import call, fill, functions_of, indented, listing, literal
 from gpu_studio.export.strategies.written import Written
 from gpu_studio.placement.known_problems import SPLIT_KINDS
-from gpu_studio.plan import Placed, Plan, choose_one, shown
+from gpu_studio.plan import Placed, Plan, choose_one, reference, shown
 from gpu_studio.plan.homes import Feeds, devices_of_layers, homes_of_layers
-from gpu_studio.plan.keras_objects import OPTIMIZERS, keras_name
 
 
 def feeds_of(layers: Iterable[CalledLayer]) -> Feeds:
@@ -119,6 +118,7 @@ def place_updates(optimizer):
             update(gradient, variable, rate)
 
     optimizer.update_step = update_there
+$slots
 $statistics
 $recomputed
 """
@@ -170,6 +170,20 @@ $splits
 _SPLIT_ALL = """\
 for name, (devices, home) in SPLITS.items():
     split($layer_of(name), devices, home)"""
+_SPLIT_AND_ANSWER = """\
+pieces = {}
+for name, (devices, home) in SPLITS.items():
+    pieces |= split($layer_of(name), devices, home)
+for each in (model, *map($layer_of, SPLITS)):  # to callbacks
+    answer_whole(each, whole_weights(each, pieces))"""
+_WHOLE_WEIGHTS = """\
+def whole_weights(owner, pieces):
+    \"\"\"Each weight of a model or a layer as its pieces, and the axis that they share.\"\"\"
+    more = {id(one) for some, _ in pieces.values() for one in some[1:]}
+    return [pieces.get(id(v), ((v,), 0)) for v in owner.weights if id(v) not in more]
+
+
+"""
 _SPLIT = """\
 
 
@@ -205,6 +219,7 @@ def split(layer, devices, home):
     layer.__dict__["_trainable_variables"] = every
     for whole, _, _ in weights:
         let_go(whole)
+    return {id(pieces[0]): (pieces, axis) for _, pieces, axis in weights}
 
 
 """
@@ -221,6 +236,8 @@ _SHARES = functions_of(
     "let_go",
 )
 
+_ANSWERS = _WHOLE_WEIGHTS + functions_of("callbacks/answering.py", "answer_whole")
+
 _MICRO_BATCHES = """\
 # Each batch goes through in so many parts, one after another: a device is at work on one
 # part while those after it are at work on the parts before (Huang et al. 2019, "GPipe",
@@ -228,6 +245,14 @@ _MICRO_BATCHES = """\
 MICRO_BATCHES = $count"""
 
 _INNER = 'optimizer = getattr(optimizer, "inner_optimizer", optimizer)'
+
+_SLOTS = "\n\n" + (
+    functions_of("step_recording.py", "logical_name")
+    + functions_of(
+        "placed/devices.py", "device_of", "move", "inner_of", "is_slot", "slots_of", "move_slots"
+    )
+)
+"""The functions by which an optimizer's variables lie beside those that they are for."""
 
 _STATISTICS = '''
 
@@ -268,11 +293,6 @@ def _refusals(plan: Plan) -> Iterator[str]:
             "No layer is placed. Name some in distribution.placed.layers, or set "
             'distribution.strategy = "none".'
         )
-    if keras_name(plan.training.optimizer, OPTIMIZERS) == "adafactor":
-        yield (
-            "Keras puts all that adafactor keeps on the first device. Choose another "
-            "training.optimizer."
-        )
 
 
 def _functions(facts: ScriptFacts) -> str:
@@ -309,6 +329,7 @@ def placement(
         for device, names in places(feeds, chosen, facts.devices[0]).items()
     ]
     split = splits(feeds, chosen, kinds)
+    answers = any(reference(each.name) for each in facts.plan.training.callbacks)
     recomputed = ""
     if facts.recomputes:
         recomputed = fill(_RECOMPUTED, leaves=leaves, layer_of=layer_of) + f"\n\n{_STAGES}".rstrip()
@@ -316,12 +337,15 @@ def placement(
         _PLACEMENT,
         places=indented("\n".join(lines), 4),
         splits=fill(_SPLITS, splits=_entries(split)) if split else "",
-        split=fill(_SPLIT_ALL, layer_of=layer_of) if split else "",
-        parts=f"{_SPLIT}{_SHARES}".rstrip() if split else "",
+        split=fill(_SPLIT_AND_ANSWER if answers else _SPLIT_ALL, layer_of=layer_of)
+        if split
+        else "",
+        parts=f"{_SPLIT}{_SHARES}{_ANSWERS if answers else ''}".rstrip() if split else "",
         micro_batches=_parts(facts),
         leaves=leaves,
         layer_of=layer_of,
         inner=_INNER if facts.scales or facts.by_fit else "",
+        slots=_SLOTS.rstrip("\n") if facts.moves_slots else "",
         statistics=statistics.rstrip("\n"),
         recomputed=recomputed,
     )

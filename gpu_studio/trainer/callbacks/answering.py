@@ -103,27 +103,48 @@ def _make_readable(optimizer: Any) -> None:
 
 def _answer_for_parts(model: Any, session: Session, placed: PlacedModel) -> None:
     """Let the model answer although some of its weights are in parts, on several devices."""
-    names = [seat.path for seat in placed.seats if seat.split]
+    split = {seat.path: seat.layer for seat in placed.seats if seat.split}
 
-    def whole() -> list[Any]:
-        state = session.program.state
-        return [value for name, value in state.items() if name.startswith("model/")]
-
-    def set_weights(weights: Sequence[Any]) -> None:
-        for variable, weight in zip(whole(), weights, strict=True):
-            variable.assign(weight)
+    def pieces(variable: Any) -> tuple[Sequence[Any], int]:
+        whole = placed.wholes.get(id(variable))
+        return ((variable,), 0) if whole is None else (whole.parts, whole.axis)
 
     def refused(what: str) -> Callable[..., Any]:
         def refuse(*_given: Any, **_named: Any) -> Any:
             raise NotImplementedError(
-                f"self.model.{what} cannot be used here: the weights of {', '.join(names)} are "
+                f"self.model.{what} cannot be used here: the weights of {', '.join(split)} are "
                 "split over devices; get_weights() and set_weights() can, and the run's own "
                 "checkpoints hold all"
             )
 
         return refuse
 
-    model.get_weights = lambda: [np.asarray(keras.ops.convert_to_numpy(each)) for each in whole()]
-    model.set_weights = set_weights
+    answer_whole(model, [pieces(each) for each in session.model.weights])
+    for layer in split.values():
+        answer_whole(layer, [pieces(each) for each in layer.weights])
     for what in ("save", "save_weights", "load_weights", "export"):
         setattr(model, what, refused(what))
+
+
+# Scripts have the function below as it stands, see `export.script_text`.
+
+
+def answer_whole(owner: Any, weights: Sequence[tuple[Sequence[Any], int]]) -> None:
+    """Let a model or a layer give and take whole weights, of which some are in pieces.
+
+    Each weight is (pieces, the axis along which they are one).
+    """
+
+    def whole(pieces: Sequence[Any], axis: int) -> Any:
+        values = [np.asarray(keras.ops.convert_to_numpy(each)) for each in pieces]
+        return values[0] if len(values) == 1 else np.concatenate(values, axis=axis)
+
+    def set_weights(given: Sequence[Any]) -> None:
+        for (pieces, axis), value in zip(weights, given, strict=True):
+            sizes = [piece.shape[axis] for piece in pieces[:-1]]
+            shares = np.split(value, np.cumsum(sizes), axis=axis) if sizes else [value]
+            for piece, share in zip(pieces, shares, strict=True):
+                piece.assign(share)
+
+    owner.get_weights = lambda: [whole(*each) for each in weights]
+    owner.set_weights = set_weights

@@ -10,7 +10,7 @@ split variable are presented as one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -109,25 +109,6 @@ def mark_of(name: str) -> Mark | None:
     )
 
 
-def device_of(variable: Any) -> str:
-    """The logical device that holds a Keras variable, such as `CPU:1`."""
-    return logical_name(variable.value.device)
-
-
-def move(variables: Iterable[Any], device: str) -> None:
-    """Recreate the storage of Keras variables on `device`, with their present values.
-
-    Wherever a model was built or loaded, its variables lie on the first device: `load_model` cannot
-    be told to put them elsewhere.
-    """
-    for variable in variables:
-        if device_of(variable) != device:
-            value = keras.ops.convert_to_numpy(variable)
-            with tf.device(device):
-                # Keras offers no other way to give a variable new storage.
-                variable._initialize(value)  # noqa: SLF001
-
-
 @dataclass(frozen=True, slots=True)
 class Joined:
     """Variables that are parts of one along `axis`.
@@ -171,38 +152,6 @@ Owner = tuple[str, int, int]
 """Device, number of the seat, number of the part."""
 
 
-def slots_of(optimizer: Any, count: int) -> list[list[Any]]:
-    """Return the optimizer's lists that have an entry for each of the `count` trainable variables.
-
-    An entry is a variable or None; the lists are in the order of the variables.
-    """
-    inner = _inner(optimizer)
-    lists = [
-        list(each) for each in vars(inner).values() if isinstance(each, list) and len(each) == count
-    ]
-    # No public name.
-    trained = {id(variable) for variable in inner._trainable_variables}  # noqa: SLF001
-    return [each for each in lists if all(_is_slot(slot, trained) for slot in each)]
-
-
-def move_slots(optimizer: Any, trainable: Sequence[Any]) -> None:
-    """Move each slot to its variable's device: most optimizers do so themselves, but not Adafactor.
-
-    Keras does so itself, except for Adafactor and few others.
-    """
-    for slots in slots_of(optimizer, len(trainable)):
-        for slot, variable in zip(slots, trainable, strict=True):
-            move([slot] if slot is not None else [], device_of(variable))
-
-
-def _is_slot(slot: Any, trained: set[int]) -> bool:
-    return slot is None or (isinstance(slot, keras.Variable) and id(slot) not in trained)
-
-
-def _inner(optimizer: Any) -> Any:
-    return getattr(optimizer, "inner_optimizer", optimizer)
-
-
 class Updates:
     """Runs each update on its variable's device.
 
@@ -213,7 +162,7 @@ class Updates:
 
     def __init__(self, optimizer: Any, owners: Mapping[str, Owner]) -> None:
         """`owners` are those of the variables, by TensorFlow's unique id."""
-        self._optimizer = _inner(optimizer)
+        self._optimizer = inner_of(optimizer)
         self._owners = owners
         self._copies: dict[tuple[str, str, int], Any] = {}
 
@@ -264,3 +213,59 @@ class Updates:
             with tf.device(device):
                 self._copies[name, device, graph] = tf.identity(self._copies[name, "", graph])
         return self._copies[name, device, graph]
+
+
+# Scripts have the functions below as they stand, see `export.script_text`.
+
+
+def device_of(variable: Any) -> str:
+    """Return the logical device that holds a Keras variable, such as `CPU:1`."""
+    return logical_name(variable.value.device)
+
+
+def move(variables: Iterable[Any], device: str) -> None:
+    """Recreate the storage of Keras variables on a device, with their present values.
+
+    Wherever a model was built or loaded, its variables lie on the first device:
+    `load_model` cannot be told to put them elsewhere.
+    """
+    for variable in variables:
+        if device_of(variable) != device:
+            value = keras.ops.convert_to_numpy(variable)
+            with tf.device(device):
+                # Keras offers no other way to give a variable new storage.
+                variable._initialize(value)  # noqa: SLF001
+
+
+def slots_of(optimizer: Any, count: int) -> list[list[Any]]:
+    """Return the optimizer's lists with an entry for each of so many variables.
+
+    An entry is a variable or None; the lists are in the order of those that it trains.
+    """
+    inner = inner_of(optimizer)
+    every = [each for each in vars(inner).values() if isinstance(each, list)]
+    lists = [list(each) for each in every if len(each) == count]
+    # No public name.
+    trained = {id(variable) for variable in inner._trainable_variables}  # noqa: SLF001
+    return [each for each in lists if all(is_slot(slot, trained) for slot in each)]
+
+
+def is_slot(slot: Any, trained: Container[int]) -> bool:
+    """Whether this is what an optimizer keeps beside a variable, be it nothing."""
+    kept = isinstance(slot, keras.Variable) and id(slot) not in trained
+    return slot is None or kept
+
+
+def move_slots(optimizer: Any, trainable: Sequence[Any]) -> None:
+    """Move what an optimizer keeps beside each variable to the device of that.
+
+    Keras does so itself, except for Adafactor and few others.
+    """
+    for slots in slots_of(optimizer, len(trainable)):
+        for slot, variable in zip(slots, trainable, strict=True):
+            move([slot] if slot is not None else [], device_of(variable))
+
+
+def inner_of(optimizer: Any) -> Any:
+    """Return the optimizer that updates, where another one scales its loss."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
