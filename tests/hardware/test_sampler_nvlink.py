@@ -6,7 +6,7 @@ import pytest
 from watched_machine import watched
 
 from gpu_studio.contract.samples import MEASURED_NEXT, Pcie
-from gpu_studio.hardware.sampler.watching import NAMES, RESTARTED, NvlinkRates
+from gpu_studio.hardware.sampler.card import NAMES, RESTARTED, NvlinkRates
 from gpu_studio.hardware.simulated.cards import KIB_A_SECOND
 from gpu_studio.hardware.simulated.profiles import profile
 

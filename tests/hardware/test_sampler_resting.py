@@ -13,7 +13,7 @@ from watched_machine import Watched, watched
 
 from gpu_studio.hardware.host import PciCard, PciWatch, pci_cards
 from gpu_studio.hardware.sampler.driver import ASLEEP, RESTING
-from gpu_studio.hardware.sampler.watching import IDLE_AFTER, LONGEST_REST, SHORTEST_REST, Resting
+from gpu_studio.hardware.sampler.schedule import IDLE_AFTER, LONGEST_REST, SHORTEST_REST, Resting
 from gpu_studio.hardware.simulated.profiles import L4, RTX_4090, machine
 
 IDLE = 3

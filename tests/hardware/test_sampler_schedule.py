@@ -13,9 +13,9 @@ from gpu_studio.hardware.sampler.schedule import (
     PCIE,
     SLOW,
     WATCH,
+    BackOff,
     Schedule,
 )
-from gpu_studio.hardware.sampler.watching import BackOff
 
 
 def test_that_everything_but_the_beat_is_due_at_the_start():

@@ -16,8 +16,7 @@ from typing import Any, Final, Never
 from quick_sampler import hurry
 
 from gpu_studio.hardware import nvml
-from gpu_studio.hardware.sampler.__main__ import _arguments, watch
-from gpu_studio.hardware.sampler.watching import Request
+from gpu_studio.hardware.sampler.__main__ import arguments, watch_chosen
 from gpu_studio.hardware.simulated.cards import CARD_FUNCTIONS, handle_of
 from gpu_studio.hardware.simulated.library import SimulatedLibrary
 from gpu_studio.hardware.simulated.profiles import known, machine, profile
@@ -83,12 +82,7 @@ def main() -> int:
     hurry()
     library = FaultyLibrary(name, fault, Path(file))
     nvml.use_library(library)
-    chosen = _arguments(options)
-    return watch(
-        MachineSource(library.pci_cards, known, name),
-        Request(chosen.classes.split(","), chosen.rate),
-        chosen,
-    )
+    return watch_chosen(MachineSource(library.pci_cards, known, name), arguments(options))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,15 @@
-"""When each class of figures is due, so that the driver is occupied as little as possible."""
+"""When the sampler looks, so that the driver is occupied as little as possible.
+
+`Schedule` tells when each class of figures is due, `BackOff` when to retry after failures, and
+`Resting` which cards are left alone so that they can sleep.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
+
+from gpu_studio.hardware.host import PciCard
 
 FAST, SLOW, PROCESSES, PCIE, HOST = "fast", "slow", "processes", "pcie", "host"
 HOST_PROCESSES: Final = "host_processes"
@@ -87,3 +93,92 @@ class Schedule:
         if name == EVENTS:
             return bool(self.wanted - {HOST, HOST_PROCESSES})
         return name in self.wanted or name in ALWAYS
+
+
+class BackOff:
+    """Each failure doubles the wait, from `shortest` to `longest` seconds; a success resets it."""
+
+    def __init__(self, shortest: float, longest: float) -> None:
+        self._shortest = shortest
+        self._longest = longest
+        self._wait = 0.0
+        self.due: float | None = None
+
+    def failed(self, now: float) -> None:
+        """Record a failure at `now`; retry later."""
+        self._wait = min(self._longest, max(self._shortest, 2 * self._wait))
+        self.due = now + self._wait
+
+    def succeeded(self) -> None:
+        """Record a success; there is nothing to retry."""
+        self._wait = 0.0
+        self.due = None
+
+    def at_once(self, now: float) -> None:
+        """Retry now, whatever happened before."""
+        self.due = now
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time to retry."""
+        return self.due is not None and now >= self.due
+
+
+IDLE_AFTER: Final = 120.0
+"""Seconds without use after which a card is released."""
+SHORTEST_REST, LONGEST_REST = 60.0, 960.0
+"""Seconds for which it is left alone.
+
+Twice as many each time in vain, because asking begins its time to sleep anew.
+"""
+
+
+class Resting:
+    """Tracks the cards that may sleep, by PCI address.
+
+    Times are of a monotonic clock, in seconds.
+    """
+
+    def __init__(self) -> None:
+        self.bus_ids: frozenset[str] = frozenset()
+        self._idle_since: dict[str, float] = {}
+        self._rests: dict[str, float] = {}
+        self._until: dict[str, float] = {}
+        self._slept: set[str] = set()
+
+    def saw(self, bus_id: str, now: float, *, busy: bool) -> None:
+        """Record that a card was queried, and whether it was in use."""
+        if busy:
+            self._idle_since.pop(bus_id, None)
+            self._rests.pop(bus_id, None)
+        else:
+            self._idle_since.setdefault(bus_id, now)
+
+    def is_idle(self, bus_id: str, now: float) -> bool:
+        """Whether a card has been unused long enough to go to sleep."""
+        return now - self._idle_since.get(bus_id, now) >= IDLE_AFTER
+
+    def begin(self, bus_id: str, now: float) -> None:
+        """Stop querying a card."""
+        rest = min(LONGEST_REST, 2 * self._rests.get(bus_id, SHORTEST_REST / 2))
+        self._rests[bus_id], self._until[bus_id] = rest, now + rest
+        self._idle_since.pop(bus_id, None)
+        self.bus_ids |= {bus_id}
+
+    def follow(self, listed: Iterable[PciCard], now: float) -> bool:
+        """Read the kernel's list of cards; return whether some card is to be queried again."""
+        before = self.bus_ids
+        for card in listed:
+            if card.bus_id in self.bus_ids and self._is_over(card, now):
+                self.bus_ids -= {card.bus_id}
+                self._slept.discard(card.bus_id)
+        return self.bus_ids != before
+
+    def _is_over(self, card: PciCard, now: float) -> bool:
+        if card.asleep:
+            self._slept.add(card.bus_id)
+            return False
+        if card.bus_id in self._slept:
+            # It slept, and a program woke it.
+            self._rests.pop(card.bus_id, None)
+            return True
+        return now >= self._until[card.bus_id]

@@ -1,179 +1,33 @@
-"""The sampling loop: query what is due, let cards sleep, back off after failures, write samples."""
+"""The sampling loop: query what is due, let cards sleep, back off after failures, write samples.
+
+`watch` runs it until stdin is closed.
+"""
 
 from __future__ import annotations
 
 import os
+import select
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
 
 import msgspec
 
 from gpu_studio import __version__
 from gpu_studio.common.figures import MIB
+from gpu_studio.common.steady import steady_seconds
 from gpu_studio.contract import samples
-from gpu_studio.hardware import nvml
-from gpu_studio.hardware.host import PciCard
-from gpu_studio.hardware.nvml import FAST, PCIE, SLOW, Unknown
+from gpu_studio.hardware.nvml import FAST, PCIE, SLOW
 from gpu_studio.hardware.sampler import schedule
-from gpu_studio.hardware.sampler.card import Answerer, Events
-from gpu_studio.hardware.sampler.driver import Driver
+from gpu_studio.hardware.sampler.card import Answerer, Events, NvlinkRates
+from gpu_studio.hardware.sampler.driver import Driver, RenewError
 from gpu_studio.hardware.sampler.processes import HostPeople, HostWatch, People, is_used
-from gpu_studio.hardware.sampler.schedule import Schedule
-from gpu_studio.hardware.source import MachineSource
+from gpu_studio.hardware.sampler.schedule import BackOff, Resting, Schedule
+from gpu_studio.hardware.source import RENEW, MachineSource
 
-
-class BackOff:
-    """Each failure doubles the wait, from `shortest` to `longest` seconds; a success resets it."""
-
-    def __init__(self, shortest: float, longest: float) -> None:
-        self._shortest = shortest
-        self._longest = longest
-        self._wait = 0.0
-        self.due: float | None = None
-
-    def failed(self, now: float) -> None:
-        """Record a failure at `now`; retry later."""
-        self._wait = min(self._longest, max(self._shortest, 2 * self._wait))
-        self.due = now + self._wait
-
-    def succeeded(self) -> None:
-        """Record a success; there is nothing to retry."""
-        self._wait = 0.0
-        self.due = None
-
-    def at_once(self, now: float) -> None:
-        """Retry now, whatever happened before."""
-        self.due = now
-
-    def is_due(self, now: float) -> bool:
-        """Whether it is time to retry."""
-        return self.due is not None and now >= self.due
-
-
-IDLE_AFTER: Final = 120.0
-"""Seconds without use after which a card is released."""
-SHORTEST_REST, LONGEST_REST = 60.0, 960.0
-"""Seconds for which it is left alone.
-
-Twice as many each time in vain, because asking begins its time to sleep anew.
-"""
-
-
-class Resting:
-    """Tracks the cards that may sleep, by PCI address.
-
-    Times are of a monotonic clock, in seconds.
-    """
-
-    def __init__(self) -> None:
-        self.bus_ids: frozenset[str] = frozenset()
-        self._idle_since: dict[str, float] = {}
-        self._rests: dict[str, float] = {}
-        self._until: dict[str, float] = {}
-        self._slept: set[str] = set()
-
-    def saw(self, bus_id: str, now: float, *, busy: bool) -> None:
-        """Record that a card was queried, and whether it was in use."""
-        if busy:
-            self._idle_since.pop(bus_id, None)
-            self._rests.pop(bus_id, None)
-        else:
-            self._idle_since.setdefault(bus_id, now)
-
-    def is_idle(self, bus_id: str, now: float) -> bool:
-        """Whether a card has been unused long enough to go to sleep."""
-        return now - self._idle_since.get(bus_id, now) >= IDLE_AFTER
-
-    def begin(self, bus_id: str, now: float) -> None:
-        """Stop querying a card."""
-        rest = min(LONGEST_REST, 2 * self._rests.get(bus_id, SHORTEST_REST / 2))
-        self._rests[bus_id], self._until[bus_id] = rest, now + rest
-        self._idle_since.pop(bus_id, None)
-        self.bus_ids |= {bus_id}
-
-    def follow(self, listed: Iterable[PciCard], now: float) -> bool:
-        """Read the kernel's list of cards; return whether some card is to be queried again."""
-        before = self.bus_ids
-        for card in listed:
-            if card.bus_id in self.bus_ids and self._is_over(card, now):
-                self.bus_ids -= {card.bus_id}
-                self._slept.discard(card.bus_id)
-        return self.bus_ids != before
-
-    def _is_over(self, card: PciCard, now: float) -> bool:
-        if card.asleep:
-            self._slept.add(card.bus_id)
-            return False
-        if card.bus_id in self._slept:
-            # It slept, and a program woke it.
-            self._rests.pop(card.bus_id, None)
-            return True
-        return now >= self._until[card.bus_id]
-
-
-NAMES: Final = ("nvlink_sent_mib_s", "nvlink_received_mib_s")
-EVERY_LINK: Final = 2**32 - 1
-FIELDS: Final = [(138, EVERY_LINK), (139, EVERY_LINK)]
-"""NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX of all links together.
-
-The payload, in KiB since the driver's start.
-"""
-RESTARTED: Final = "the card's counters began anew"
-KIB_PER_MIB: Final = 1024
-
-
-class NvlinkRates:
-    """Remembers each card's counters until the next query."""
-
-    def __init__(self) -> None:
-        self._before: dict[str, tuple[float, tuple[int, ...]]] = {}
-        self._settled: dict[str, Unknown] = {}
-
-    def forget(self) -> None:
-        """Start over: the cards may be different ones."""
-        self._before, self._settled = {}, {}
-
-    def read(self, card: Answerer, now: float) -> dict[str, Any]:
-        """The rates in MiB/s by name, and under "why" the reasons for unknown ones.
-
-        `now` is of a monotonic clock, in seconds. A card without NVLink is queried once.
-        """
-        counts = self._settled.get(card.key) or _counts(card)
-        if isinstance(counts, Unknown):
-            if counts.is_lasting:
-                self._settled[card.key] = counts
-            self._before.pop(card.key, None)
-            return {"why": dict.fromkeys(NAMES, counts.why)}
-        before, self._before[card.key] = self._before.get(card.key), (now, counts)
-        return _rates(before, now, counts)
-
-
-def _rates(
-    before: tuple[float, tuple[int, ...]] | None, now: float, counts: tuple[int, ...]
-) -> dict[str, Any]:
-    if before is None or now <= before[0]:
-        return {"why": dict.fromkeys(NAMES, samples.MEASURED_NEXT)}
-    more = [new - old for new, old in zip(counts, before[1], strict=True)]
-    if min(more) < 0:
-        return {"why": dict.fromkeys(NAMES, RESTARTED)}
-    seconds = now - before[0]
-    return {name: kib / KIB_PER_MIB / seconds for name, kib in zip(NAMES, more, strict=True)} | {
-        "why": {}
-    }
-
-
-def _counts(card: Answerer) -> tuple[int, ...] | Unknown:
-    fields = card.answer_once("nvlink", ("nvmlDeviceGetFieldValues", FIELDS))
-    if isinstance(fields, Unknown):
-        return fields
-    failed = next((field.nvmlReturn for field in fields if field.nvmlReturn), 0)
-    if failed:
-        return Unknown(nvml.WHY.get(failed, f"the driver answered with error {failed}"), failed)
-    return tuple(int(field.value.ullVal) for field in fields)
-
-
+READ = 65536
+LONGEST_REQUEST = 65536
 SHORTEST_RETRY, LONGEST_RETRY = 1.0, 60.0
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -382,3 +236,61 @@ def _resident_mib() -> float:
         import psutil
 
         return float(psutil.Process().memory_info().rss) / MIB
+
+
+class Requests:
+    """The lines of stdin, read without ever blocking on an unfinished one."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._cut = b""
+
+    def wait(self, seconds: float) -> list[Request] | None:
+        """The requests that arrive within `seconds`; None once stdin is closed."""
+        ready, _, _ = select.select([self.descriptor], [], [], seconds)
+        if not ready:
+            return []
+        chunk = os.read(self.descriptor, READ)
+        if not chunk:
+            return None
+        *lines, self._cut = (self._cut + chunk).split(b"\n")
+        self._cut = self._cut[:LONGEST_REQUEST]
+        return [request for line in lines if (request := _request(line))]
+
+
+def watch(
+    source: MachineSource,
+    wanted: Request,
+    *,
+    folder: Path | None = None,
+    left_out: Iterable[int] = (),
+    careful: bool = False,
+) -> int:
+    """Watch `source` until stdin is closed; return the exit code."""
+    sampler = Sampler(source, emit_line, folder=folder, left_out=left_out, careful=careful)
+    sampler.request(wanted)
+    requests = Requests(sys.stdin.fileno())
+    try:
+        sampler.begin()
+        while (found := requests.wait(sampler.step())) is not None:
+            for request in found:
+                sampler.request(request)
+    except RenewError as error:
+        sys.stderr.write(f"{error}\n")
+        return RENEW
+    sampler.close()
+    return 0
+
+
+def emit_line(sample: samples.Sample) -> None:
+    """Write a sample to stdout, whole."""
+    line = samples.encode(msgspec.structs.replace(sample, steady=round(steady_seconds(), 6)))
+    while line:
+        line = line[os.write(1, line) :]
+
+
+def _request(line: bytes) -> Request | None:
+    try:
+        return msgspec.json.decode(line, type=Request)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
