@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.fit_compile import own_functions
 from gpu_studio.export.fit_data import AS_DATASET, COPIED, NEXT_ONES, loading
-from gpu_studio.export.fit_model import building, model_parameters, own_functions, table
+from gpu_studio.export.fit_model import building, model_parameters, table
 from gpu_studio.export.fit_placed import PLACING, fit_placed
 from gpu_studio.export.fit_shares import (
     ADDED,

@@ -16,7 +16,16 @@ from gpu_studio.export.own_code import called, place_of
 from gpu_studio.export.script_data import ScriptData, source_of, stay_in_files
 from gpu_studio.export.tables import table_facts
 from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, Learnt, ModelFacts, paired
-from gpu_studio.plan import Machine, Named, Plan, Target, placement_of, reference, strategy_of
+from gpu_studio.plan import (
+    Machine,
+    Named,
+    OutputTraining,
+    Plan,
+    Target,
+    placement_of,
+    reference,
+    strategy_of,
+)
 from gpu_studio.plan.data import TEXT_FILES, ImageFolderError, Layout, files_in, layout_of
 from gpu_studio.plan.keras_objects import COMPILED, LOSSES, METRICS, keras_name
 
@@ -108,7 +117,25 @@ class FittedPlan:
     def learners(self) -> Mapping[str, Learnt]:
         """How each output is held against its target, by the output's name."""
         only = {"": self.built.learnt} if self.built.learnt is not None else {}
-        return self.built.learners if len(self.built.learners) > 1 else only
+        several = len(self.built.learners) > 1 or len(self.built.outputs) > 1
+        return self.built.learners if several else only
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the outputs, also of those that learn nothing; "" of a single one."""
+        if len(self.learners) < 2 and len(self.built.outputs) < 2:
+            return list(self.learners)
+        return [each.name for each in self.built.outputs] or list(self.learners)
+
+    @property
+    def only_output(self) -> str:
+        """The name of the only output, as far as it is known."""
+        return self.built.outputs[0].name if len(self.built.outputs) == 1 else ""
+
+    def of_plan(self, output: str) -> OutputTraining:
+        """What the plan says of an output alone."""
+        name = output or self.only_output
+        return self.plan.training.outputs.get(name, OutputTraining())
 
     @property
     def splits(self) -> list[str]:

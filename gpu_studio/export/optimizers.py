@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.locating import located
 from gpu_studio.export.own_code import options_of
-from gpu_studio.export.script_text import call, fill, literal, options
+from gpu_studio.export.script_text import call, fill, functions_of, literal, options
 from gpu_studio.plan import Reference, printable, reference
 from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.keras_objects import keras_name, optimizer_named
@@ -135,6 +135,33 @@ def optimizer(facts: ScriptFacts) -> str:
         scaling=fill(_SCALING, scaled=_SCALED if own else "") if mixed else "",
     )
     return (_OWN_RATE if own_rate else "") + made
+
+
+_RATE = """\
+def make_rate($parameters):
+    \"\"\"The learning rate of the optimizer that the model was compiled with.\"\"\"
+    $offered
+    $schedule
+    return $rate
+
+
+"""
+
+
+def rate_of_compiled(facts: ScriptFacts) -> str:
+    """The functions `make_rate` and `set_rate`, with what they call. Raises ExportError."""
+    chosen, schedule = facts.plan.training.schedule, _schedule(facts)
+    own_rate = chosen is not None and reference(chosen.name) is not None
+    rate = literal(float(facts.plan.training.learning_rate))
+    made = fill(
+        _RATE,
+        parameters=", ".join(optimizer_parameters(facts)),
+        offered=fill(OFFERED, rate=rate) if own_rate else "",
+        schedule=schedule,
+        rate="rate" if schedule else rate,
+    )
+    taken = functions_of("keras_objects/optimizers.py", "set_rate")
+    return (_OWN_RATE if own_rate else "") + made + taken
 
 
 _SCALED = ' or hasattr(optimizer, "inner_optimizer")'

@@ -269,12 +269,6 @@ def test_that_a_model_whose_layers_add_its_losses_is_left_as_it_was_compiled():
     assert "    if not model.compiled:\n        model.compile(make_optimizer())\n" in written
 
 
-def test_that_a_compiled_model_is_not_half_overridden():
-    facts = replace(FACTS["delivery_time"], model=COMPILED)
-    with pytest.raises(ExportError, match="takes all or none of them"):
-        script("delivery_time", facts=facts)
-
-
 TWO = """
 version = 1
 name = "two"
@@ -295,7 +289,6 @@ THREE_OUTPUTS = ModelFacts(
     learners={
         "digit": Learnt("classes", True, "sparse_categorical_crossentropy", ("accuracy",)),
         "light": Learnt("values", True, "mean_squared_error", ("mean_absolute_error",)),
-        "hint": Learnt("values", True, "", ()),
     },
 )
 SIX = replace(NESTED, streamed="6 batches of 16")

@@ -272,6 +272,14 @@ OWN_MODEL = (
     "training.batch_size=20",
 )
 CASES |= {
+    "fitted, half as compiled": (
+        *SYNTHETIC,
+        *FITTED,
+        'training.optimizer="compiled"',
+        'training.loss="huber"',
+        'training.metrics=["mse", "compiled"]',
+        'training.schedule.name="OWN:rate_of_epoch"',
+    ),
     "built in, callbacks and phases of an own optimizer, mirrored": (
         *SYNTHETIC,
         *PHASES,
@@ -357,6 +365,21 @@ OF_FILES: dict[str, tuple[str, ...]] = {
         'model.python="OWN:three"',
     ),
 }
+OF_FILES["two targets of a table, half as compiled"] = (
+    *OWN_MODEL,
+    'data.table="HERE/two.csv"',
+    "data.test_fraction=0",
+    'data.options={ inputs = ["a", "b"], targets = ["u", "v"], weight = "w" }',
+    'model.python="OWN:three"',
+    "training.schedule=cosine",
+    'training.outputs={ v = { loss = "mae", metrics = ["mse"] }, u = { loss_weight = 0.3 } }',
+)
+OF_FILES["two targets of a table, of which one is only measured"] = (
+    *OF_FILES["two targets of a table, half as compiled"][:-2],
+    'training.optimizer="OWN:make"',
+    "training.options={ momentum = 0.9 }",
+    'training.outputs={ u = { loss = "none" } }',
+)
 SEEN = DataFacts("load", "values", None, 90, x_shape=(6,), y_shape=(1,), arrays=("x", "y"))
 STREAMED = replace(SEEN, streamed="6 batches of 15", arrays=())
 OF_BUILD = tuple(
@@ -399,6 +422,11 @@ def outputs(*names: str) -> ModelFacts:
 FACTS = {
     "two inputs of a file, mirrored": (several("a", "b", targets=("p", "q")), outputs("p", "q")),
     "two targets of a table, eagerly, mirrored": (several(targets=("u", "v")), outputs("u", "v")),
+    "two targets of a table, half as compiled": (several(targets=("u", "v")), outputs("u", "v")),
+    "two targets of a table, of which one is only measured": (
+        several(targets=("u", "v")),
+        replace(outputs("u", "v"), learners={"v": COMPILED}),
+    ),
 }
 
 

@@ -49,6 +49,7 @@ SHARED = {
         "passed_through",
     ),
     "callbacks/answering.py": ("answer_whole",),
+    "keras_objects/optimizers.py": ("set_rate",),
     "step_recording.py": ("logical_name",),
     "placed/devices.py": (
         "device_of",

@@ -238,12 +238,7 @@ def _as_compiled(compiled: Any, training: Training, steps_per_epoch: int, total_
     if compiled.built:  # for other variables, perhaps, and by another training
         compiled = type(compiled).from_config(compiled.get_config())
     if training.schedule is not None:
-        rate = learning_rate(training, steps_per_epoch, total_steps)
-        inner = getattr(compiled, "inner_optimizer", compiled)
-        scheduled = not isinstance(inner._learning_rate, keras.Variable)  # noqa: SLF001
-        if isinstance(rate, float) and scheduled:  # which takes no number any more
-            rate = keras.optimizers.schedules.PiecewiseConstantDecay([1], [rate, rate])
-        inner.learning_rate = rate
+        set_rate(compiled, learning_rate(training, steps_per_epoch, total_steps))
     return compiled
 
 
@@ -275,3 +270,15 @@ def _is_float16() -> bool:
 def _check_strategy(optimizer: Any, strategy: Any) -> None:
     if strategy.num_replicas_in_sync > 1:
         refuse_impossible(strategy, float16=hasattr(optimizer, "inner_optimizer"))
+
+
+# Scripts have the function below as it stands, see `export.script_text`.
+
+
+def set_rate(optimizer: Any, rate: Rate) -> None:
+    """Let an optimizer train with this learning rate, be it a number or a schedule."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    scheduled = not isinstance(inner._learning_rate, keras.Variable)  # noqa: SLF001
+    if isinstance(rate, float) and scheduled:  # which takes no number any more
+        rate = keras.optimizers.schedules.PiecewiseConstantDecay([1], [rate, rate])
+    inner.learning_rate = rate
