@@ -155,8 +155,11 @@ class Trainer:
             return {"error": error.message}
         if "left_after" in case:
             return self._taken_over(case, made, told)
-        result = self._trained(made, told, case)
-        return result | ({"resumed": self._resumed(case)} if case.get("resumed") else {})
+        if not case.get("resumed"):
+            return self._trained(made, told, case)
+        states: list[Any] = []
+        result = self._trained(made, told, case, after_epoch=states.append)
+        return result | {"resumed": self._second_epoch(case, states[0])}
 
     def _pass_for_card(self, card: bool, before: Any) -> None:
         """Let the device of the next session be taken for a real card: XLA compiles for CPUs."""
@@ -210,6 +213,7 @@ class Trainer:
         until: int | None = None,
         saved: list[Any] | None = None,
         stored: Any = None,
+        after_epoch: Callable[[Any], object] | None = None,
     ) -> dict[str, Any]:
         import recorded_callbacks
 
@@ -236,6 +240,13 @@ class Trainer:
         control: Any = SimpleNamespace(
             take_checkpoint_wish=lambda: False, pausing=False, stopping=False
         )
+        if after_epoch is not None:
+
+            def epoch(event: Any) -> None:
+                told.append(event)
+                after_epoch(made.capture())
+
+            telemetry.epoch = epoch
         if until is not None:
             telemetry.steps = lambda event, _rate: setattr(
                 control, "stopping", event.first_step + len(event.losses) >= until
@@ -266,13 +277,12 @@ class Trainer:
             "words": [each.words for each in told if hasattr(each, "compiles")],
         }
 
-    def _resumed(self, case: Case) -> Any:
-        """The losses of the second epoch, trained by another session than the first."""
-        first, second = self._made(case, []), self._made(case, [])
-        count = first.cut.steps()
-        first.program.train(first.training_stream(0, 0), 0, count)
-        second.restore(first.capture())
-        return second.program.train(second.training_stream(1, 0), count, count).losses.tolist()
+    def _second_epoch(self, case: Case, state: Mapping[str, Any]) -> Any:
+        """The losses of the second epoch, trained by another session from this state on."""
+        again = self._made(case, [])
+        count = again.cut.steps()
+        again.restore(state)
+        return again.program.train(again.training_stream(1, 0), count, count).losses.tolist()
 
 
 def _model_of(case: Case, plan: Any) -> Any:

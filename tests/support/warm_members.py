@@ -2,9 +2,8 @@
 
 `python warm_members.py COMMAND HOLDS RUN` supervises as `python -m gpu_studio.trainer RUN` does;
 COMMAND is that of a warm process. A member ends with the process that started it, by the kernel,
-and asks whose child it is. That is here the process that keeps the fork, which ends with the one
-that stands for it: so a member is told of that one, and to kill a supervisor takes members of the
-usual kind.
+and asks whose child it is. That is here the server of the warm processes: so a member is told of
+that one, and to kill a supervisor takes members of the usual kind.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Preloaded Python processes with TensorFlow, Keras and the trainer, as most tests train briefly.
 
-A server imports them, without using any, and forks for each requested process. The fork is as good
-as new, because TensorFlow creates its threads and devices on first use. `warm_client.py` represents
-such a process: it passes on its descriptors, environment, folder and signals, ends as the fork
-ends, and if it is killed, so is the fork. Its program is a module of the package, or a script,
-which then cannot import the package, or `-c`, with a text as its first argument, which can.
+A server imports them, without using any, and forks for each requested process; the workers of a
+session share it. The fork is as good as new, because TensorFlow creates its threads and devices on
+first use. `warm_client.py` represents such a process: it passes on its descriptors, environment,
+folder and signals, ends as the fork ends, and if it is killed, so is the fork. Its program is a
+module of the package, or a script, which then cannot import the package, or `-c`, with a text as
+its first argument, which can.
 
 Settings read when TensorFlow is imported cannot be varied this way: tests of those start Python
 afresh.
@@ -18,7 +19,7 @@ import importlib
 import os
 import pkgutil
 import runpy
-import select
+import selectors
 import signal
 import socket
 import subprocess
@@ -27,12 +28,15 @@ import sysconfig
 import tempfile
 import threading
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 SERVING = "--serve"
 """By this `left_processes` knows the server among the processes that a test leaves."""
 TEXT = "-c"
+WORKER = "PYTEST_XDIST_WORKER"
 PRELOADED = "LD_PRELOAD"
 KERNELS_OF_ONEDNN = "_Mkl"
 PROGRAMS = ("gpu_studio.trainer.__main__", "gpu_studio.trainer.ask")
@@ -40,7 +44,8 @@ ROOT = Path(__file__).parents[2]
 CLIENT = str(Path(__file__).with_name("warm_client.py"))
 ONE_THREAD_AN_OPERATION = {"TF_NUM_INTRAOP_THREADS": "1"}
 """The tests use every core already, and their operations are small. A test may say otherwise."""
-_servers: list[subprocess.Popen[bytes]] = []
+_servers: list[subprocess.Popen[bytes] | None] = []
+"""The server, once it is known; None if another worker of the session has started it."""
 _starting = threading.Lock()
 
 
@@ -49,13 +54,24 @@ def command(program: str) -> list[str]:
 
     Further arguments may follow: after `-c` the text of the program, and its own.
     """
+    owner = _owner()
     with _starting:
         if not _servers:
-            _start()
-    return [sys.executable, "-S", "-E", "-P", CLIENT, _address(os.getpid()), program]
+            _servers.append(None if _is_served(_address(owner)) else _started(owner))
+    return [sys.executable, "-S", "-E", "-P", CLIENT, _address(owner), program]
 
 
-def _start() -> None:
+def _owner() -> int:
+    """The process whose end is the server's: pytest's, which all its workers share."""
+    return os.getppid() if WORKER in os.environ else os.getpid()
+
+
+def _is_served(address: str) -> bool:
+    with _socket() as line:
+        return line.connect_ex("\0" + address) == 0
+
+
+def _started(owner: int) -> subprocess.Popen[bytes]:
     paths = {
         "PYTHONPATH": sysconfig.get_path("purelib"),
         "KERAS_BACKEND": "tensorflow",
@@ -63,15 +79,15 @@ def _start() -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         server = subprocess.Popen(
-            [sys.executable, "-S", "-P", __file__, SERVING, _address(os.getpid())],
+            [sys.executable, "-S", "-P", __file__, SERVING, _address(owner), str(owner)],
             env={**os.environ, **paths, **_preloaded(Path(folder))},
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
         )
         assert server.stdout is not None
-        server.stdout.readline()
-    _servers.append(server)
-    atexit.register(_stop, server)
+        with server.stdout:
+            server.stdout.readline()
+    return server
 
 
 def can_remember_kernels() -> bool:
@@ -95,11 +111,6 @@ def _preloaded(folder: Path) -> dict[str, str]:
     return {PRELOADED: f"{made}:{os.environ.get(PRELOADED, '')}".strip(":")}
 
 
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    server.kill()
-    server.communicate()
-
-
 def _address(owner: int) -> str:
     return f"gpu-studio-tests-{owner}"
 
@@ -111,29 +122,115 @@ def _socket() -> socket.socket:
 # The server
 
 
-def serve(address: str) -> None:
-    """Import, say so, and fork for whoever asks, until whoever started this is gone."""
-    gc.disable()  # collections while TensorFlow is imported free nothing
-    _import_trainer()
-    _remember_kernels()
-    # collections in the forks leave alone what was imported: most of what they would look through
-    gc.freeze()
-    gc.enable()
+def serve(address: str, owner: int) -> None:
+    """Import, and fork for whoever asks, until `owner` is gone; nothing if another does already.
+
+    Who asks meanwhile waits for the imports.
+    """
     with _socket() as listener:
-        listener.bind("\0" + address)
+        try:
+            listener.bind("\0" + address)
+        except OSError:
+            return
         listener.listen(64)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        while True:
-            ready, _, _ = select.select([listener, sys.stdin], [], [])
-            if sys.stdin in ready:
-                return
-            line, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                _keep(line)
+        gc.disable()  # collections while TensorFlow is imported free nothing
+        _import_trainer()
+        _remember_kernels()
+        # Collections in the forks leave alone what was imported, most of what there is.
+        gc.freeze()
+        gc.enable()
+        Keeper(listener, os.pidfd_open(owner)).serve()
+
+
+class Heard(NamedTuple):
+    """What to do where something was heard.
+
+    To fork takes long: ends and signals are told first.
+    """
+
+    then: Callable[[], None]
+    takes_long: bool
+
+
+class Keeper:
+    """Forks for whoever asks, hands signals on, and tells how the fork ended.
+
+    A fork for which nobody waits any more is ended.
+    """
+
+    def __init__(self, listener: socket.socket, owner: int) -> None:
+        self._ears = selectors.PollSelector()
+        self._children: dict[int, int] = {}
+        self._owner = owner
+        self._hear(owner, lambda: None)
+        self._hear(listener, lambda: self._accept(listener))
+
+    def serve(self) -> None:
+        """Serve until the owner has ended, and end what is left then."""
+        while (heard := self._next()).fd != self._owner:
+            heard.data.then()
+        for child in self._children.values():
+            os.kill(child, signal.SIGKILL)
+
+    def _next(self) -> selectors.SelectorKey:
+        ready: list[tuple[selectors.SelectorKey, int]] = []
+        while not ready:
+            ready = self._ears.select()
+        return min((key for key, _ in ready), key=lambda key: key.data.takes_long)
+
+    def _hear(self, what: Any, then: Callable[[], None], *, takes_long: bool = False) -> None:
+        self._ears.register(what, selectors.EVENT_READ, Heard(then, takes_long))
+
+    def _accept(self, listener: socket.socket) -> None:
+        line, _ = listener.accept()
+        self._hear(line, lambda: self._begin(line), takes_long=True)
+
+    def _begin(self, line: socket.socket) -> None:
+        self._ears.unregister(line)
+        text, descriptors, _, _ = socket.recv_fds(line, 1 << 20, 64)
+        if not text:  # only looked whether there is a server
             line.close()
+            return
+        wanted = _wanted(os.fsdecode(text).split("\0"))
+        child = os.fork()
+        if child == 0:
+            line.close()
+            self._leave()
+            try:
+                _become(wanted, descriptors)
+            finally:  # whatever it was, there is one server
+                os._exit(1)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        watched = os.pidfd_open(child)
+        self._children[watched] = child
+        self._hear(watched, lambda: self._end(watched, line))
+        self._hear(line, lambda: self._hand_on(watched, line))
+
+    def _leave(self) -> None:
+        """In a fork: let go of all that is the server's."""
+        for each in list(self._ears.get_map().values()):
+            os.close(each.fileobj) if isinstance(each.fileobj, int) else each.fileobj.close()  # type: ignore[attr-defined]
+
+    def _hand_on(self, watched: int, line: socket.socket) -> None:
+        asked = b""
+        with suppress(ConnectionError):
+            asked = line.recv(16)
+        os.kill(self._children[watched], int(asked or signal.SIGKILL))
+        if not asked:
+            self._ears.unregister(line)
+            line.close()
+
+    def _end(self, watched: int, line: socket.socket) -> None:
+        _, status = os.waitpid(self._children.pop(watched), 0)
+        self._ears.unregister(watched)
+        os.close(watched)
+        if line.fileno() >= 0:
+            self._ears.unregister(line)
+            with suppress(OSError), line:  # who stood for it may have gone just now
+                line.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
 def _import_trainer() -> None:
@@ -176,32 +273,6 @@ def _forget_package() -> None:
         del sys.modules[name]
 
 
-def _keep(line: socket.socket) -> None:
-    """Fork once more, hand on signals, and tell how that ended.
-
-    End it if nobody waits for it any more.
-    """
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    text, descriptors, _, _ = socket.recv_fds(line, 1 << 20, 64)
-    wanted = _wanted(os.fsdecode(text).split("\0"))
-    child = os.fork()
-    if child == 0:
-        line.close()
-        _become(wanted, descriptors)
-    watched = os.pidfd_open(child)
-    for descriptor in descriptors:
-        os.close(descriptor)
-    waits = True
-    while waits and not _is_ready(watched, line):
-        asked = line.recv(16)
-        waits = bool(asked)
-        os.kill(child, int(asked or signal.SIGKILL))
-    _, status = os.waitpid(child, 0)
-    if waits:
-        line.send(str(os.waitstatus_to_exitcode(status)).encode())
-    os._exit(0)
-
-
 def _wanted(fields: list[str]) -> dict[str, Any]:
     """What `warm_client` has said."""
     folder, numbers, count, *fields = fields
@@ -213,12 +284,6 @@ def _wanted(fields: list[str]) -> dict[str, Any]:
         "environment": dict(each.split("=", 1) for each in variables),
         "descriptors": list(map(int, numbers.split())),
     }
-
-
-def _is_ready(descriptor: int, line: socket.socket) -> bool:
-    """Wait until there is something of one or the other; whether it is of the first."""
-    either: list[Any] = [descriptor, line]
-    return descriptor in select.select(either, [], [])[0]
 
 
 def _become(wanted: dict[str, Any], descriptors: list[int]) -> None:
@@ -266,4 +331,4 @@ def _status(program: str) -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[2])
+    serve(sys.argv[2], int(sys.argv[3]))
