@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu_studio.common.paths import resource
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.own_code import called, options_of, place_of
+from gpu_studio.export.own_code import called, place_of
 from gpu_studio.export.script_data import Header, ScriptData
 from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.tables import table_lines
@@ -375,7 +375,7 @@ def own_data(facts: ScriptFacts) -> tuple[str, str]:
         file=place_of(
             "DATA_FILE", "data.python", named.file, facts, "function is that gives the data"
         ),
-        options=options_of("data.options", facts.plan.data.options),
+        options=literal(facts.plan.data.options),
         function=called(named, "data", facts),
     )
     return head, fill(

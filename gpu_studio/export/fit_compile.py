@@ -19,7 +19,7 @@ from gpu_studio.export.keras_objects import (
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.optimizers import optimizer_parameters
-from gpu_studio.export.own_code import options_of, own_code
+from gpu_studio.export.own_code import own_code
 from gpu_studio.export.script_text import (
     WIDTH,
     call,
@@ -81,7 +81,7 @@ def compile_again(model, optimizer, **changed):
 _COMPILED_WITH = """
 
 def compiled_with(model, names):
-    \"\"\"What a model was compiled with for each of its outputs, which have these names.\"\"\"
+    \"\"\"What a model was compiled with, by its outputs, which have these names.\"\"\"
     losses, metrics = model._compile_loss, model._compile_metrics
     weights = by_output(getattr(losses, "_user_loss_weights", None), names)
     more = {
@@ -241,8 +241,14 @@ def _one_loss(fitted: FittedPlan, chosen: Named, learnt: Learnt | None, output: 
         fitting = Fitting(str(name).capitalize(), one_hot=True, probabilities=True)
     logits = fitting.takes_logits and learnt is not None and "from_logits" not in chosen.options
     more = [f"from_logits={learnt.logits}"] if logits and learnt is not None else []
-    made = call("", f"keras.losses.{fitting.cls}", [*more, *options(chosen.options)])
-    return _adapted(fitted, made, fitting, output, learnt)
+    given, deep = [*more, *options(chosen.options)], 8 + 4 * bool(fitted.built.own_steps)
+    before = f"    {literal(output)}: " if output else "loss="
+    for indent in (deep + len(before) + 1, deep + 4 * bool(output) + 5):  # with the comma behind it
+        made = call("", f"keras.losses.{fitting.cls}", given, indent=indent)
+        found = _adapted(fitted, made, fitting, output, learnt)
+        if found == made:
+            break  # else it stands deeper, on a line of its own
+    return found
 
 
 def _adapted(
@@ -251,11 +257,12 @@ def _adapted(
     fitting: Fitting,
     output: str,
     learnt: Learnt | None,
-    cut: str = "",
+    cut: str | None = None,
 ) -> str:
     """Return a loss or metric that gets labels or probabilities where the model has none.
 
-    `cut` is the column of them that it is to see.
+    `cut` is the column of them that a metric is to see; None for a loss. Where there is an output
+    for each of many places in a sample, a metric sees one long row of them.
     """
     if learnt is None:
         return made
@@ -266,13 +273,20 @@ def _adapted(
     ):
         labels = forms.labels(facts, fitting)
     outputs = "outputs" if outputs == "outputs[..., None]" else outputs
-    if (labels, outputs) == ("y", "outputs"):
+    in_rows = fitting.lazy and facts.met.rank > 1  # these take no more axes
+    if (labels, outputs) == ("y", "outputs") and not in_rows:
         return made
-    if facts.met.rank > 1:
-        raise ExportError(
-            f"No script shows {fitting.cls} the outputs of this model, one for each of many places "
-            "in a sample. Compile the model in its function, or train it by a run."
-        )
+    if cut is not None and facts.met.rank > 1:
+        if learnt.masked:
+            raise ExportError(
+                f"No script shows {fitting.cls} outputs of which layers mask some. Compile the "
+                "model with it in its function, or leave it out."
+            )
+        ids = not fitting.one_hot and learnt.kind in ("classes", "one_hot")
+        row = f"(-1, {facts.met.units})"
+        labels = f"tf.reshape({labels}, {'(-1,)' if ids else row})"
+        outputs = f"tf.reshape({outputs}, {row})"
+    cut = cut or ""
     pair = f"lambda y, outputs: (\n    {labels}{cut},\n    {outputs}{cut},\n)"
     return f"shown(\n{indented(made, 4)},\n{indented(pair, 4)},\n)"
 
@@ -351,7 +365,7 @@ def _judge(fitted: FittedPlan, field: str, chosen: Named, before: str, output: s
     deeper = bool(output) + bool(fitted.built.own_steps) + (not before)
     indent = 8 + 4 * deeper
     where = call("", "Path", [path], indent=indent + 5)  # with the comma behind it
-    given = [where, literal(named.function), options_of(field, chosen.options)]
+    given = [where, literal(named.function), literal(chosen.options)]
     made = call(before, "judge", given, indent=indent)
     if width(made) + indent == WIDTH:  # without room for the comma behind it
         made = call(before, "judge", given, indent=indent + 1)

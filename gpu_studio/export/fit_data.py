@@ -5,15 +5,13 @@ from __future__ import annotations
 from gpu_studio.export import data as of_loop
 from gpu_studio.export import data_sets
 from gpu_studio.export.data import split_head, split_lines
+from gpu_studio.export.fit_streams import streams
 from gpu_studio.export.fitted import FittedPlan, folder_of_texts, holds_texts
 from gpu_studio.export.locating import located
-from gpu_studio.export.meeting import ExportError
-from gpu_studio.export.own_code import options_of
-from gpu_studio.export.script_text import call, fill, functions_of, literal
+from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.tables import nested_table
-from gpu_studio.plan import Plan
 from gpu_studio.plan.catalogue import scale_of
-from gpu_studio.plan.data import CHANNELS, SMALLEST_SIDE, TEXT_FILES
+from gpu_studio.plan.data import CHANNELS, SMALLEST_SIDE, TEXT_FILES, groups_array
 
 _NAMED = """\
 def named(found):
@@ -170,44 +168,6 @@ x, y = (tf.gather(each, some) for each in held)
 # Texts are read when they are wanted.
 return tf.map_fn(tf.io.read_file, x), y"""
 
-_STREAMS = """\
-$file
-DATA_OPTIONS = $options
-
-
-def load_data():
-    \"\"\"The streams to train on, to validate on and to test on, or None.\"\"\"
-    keras.utils.set_random_seed(SEED)
-    found = call_own(DATA_FILE, $function, DATA_OPTIONS, {"seed": SEED})
-    training, *others = found if isinstance(found, (tuple, list)) else (found,)
-    $batched
-    validation, test = [*others, None, None][:2]
-    return training, validation, test
-
-
-$seeds
-def in_order(files, epochs):
-    \"\"\"The batches of all epochs of a `PyDataset`: $order.\"\"\"
-
-    def batches():
-        for epoch in range(epochs):
-            set_seeds(SEED, epoch)
-            files.on_epoch_begin()
-            set_seeds(SEED, epoch)
-            $generator
-            for place in $places:
-                yield tuple(files[int(place)])
-            set_seeds(SEED, epoch + 1)
-            files.on_epoch_end()
-
-    def kind(array):
-        return tf.TensorSpec((None, *array.shape[1:]), array.dtype)
-
-    kinds = keras.tree.map_structure(kind, tuple(files[0]))
-    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
-"""
-_SEEDS = functions_of("data/python_streams.py", "set_seeds").removesuffix("\n")
-_BATCHED = "training, *others = (each.batch(BATCH_SIZE) for each in (training, *others))"
 _AS_NUMPY = "keras.tree.map_structure(np.asarray, array)"
 _AS_PIXELS = 'keras.tree.map_structure(pixels if name[0] == "x" else np.asarray, array)'
 _PIXELS = """\
@@ -228,65 +188,6 @@ _GREY = """\
 if picture and len(sides) == 2:
     array = array[..., None]  # its only channel"""
 
-AS_DATASET = """\
-def as_dataset(generator):
-    \"\"\"A generator as a dataset of its batches, which none of them misses.\"\"\"
-    first = tuple(next(generator))
-
-    def kind(array):
-        return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
-
-    def batches():
-        yield first
-        yield from generator
-
-    kinds = keras.tree.map_structure(kind, first)
-    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
-
-
-"""
-"""The function by which a generator can be looked at before `fit` reads it."""
-NEXT_ONES = """\
-def next_ones(generator, most):
-    \"\"\"So many batches for each epoch: the first that `fit` looks at, and the next ones.
-
-    From a generator `fit` reads ahead, and leaves out what it has read by then.
-    \"\"\"
-    first = [tuple(batch) for batch in itertools.islice(generator, 2)]
-
-    def kind(array):
-        return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
-
-    def batches():
-        yield from keras.tree.map_structure(np.array, first[:most])
-        yield from map(tuple, itertools.islice(generator, max(0, most - len(first))))
-
-    kinds = keras.tree.map_structure(kind, first[0])
-    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
-
-
-"""
-"""The function by which each epoch validates with as many batches of a generator."""
-COPIED = """\
-def copied(*batch):
-    \"\"\"A batch in memory of its own.
-
-    A part of one that shares memory with an array of a generator would be computed on
-    in place, and change that array.
-    \"\"\"
-
-    def whole(array):
-        if not isinstance(array, tf.Tensor):
-            return array
-        return tf.gather(array, tf.range(tf.shape(array)[0]))
-
-    found = keras.tree.map_structure(whole, batch)
-    return found if len(found) > 1 else found[0]
-
-
-"""
-"""The function by which parts of a batch share no memory with an array of a generator."""
-
 
 def loading(fitted: FittedPlan) -> str:
     """The functions that load the data. Raises ExportError."""
@@ -301,7 +202,8 @@ def loading(fitted: FittedPlan) -> str:
         return head + _loaded(fitted, load)
     if fitted.facts.source.table is not None:
         head, load = nested_table(fitted.facts.source.table, plan.data, seen)
-        split = _splits(fitted, _held_out(fitted))
+        shares = _held_out(fitted)
+        head, split = head + split_head(plan.data.split, shares), _splits(fitted, shares)
         made = fill(_TABLE, load=load, split=split)
         return head + _ROWS_OF + made + _batches(fitted, _GATHERED)
     path = literal(str(located("data.file", str(plan.data.file), fitted.facts.base)))
@@ -312,27 +214,15 @@ def loading(fitted: FittedPlan) -> str:
 
 def _returned(fitted: FittedPlan) -> str:
     """Return the functions for what a function of the user's returns."""
-    data, streamed = fitted.plan.data, fitted.seen.streamed
+    data = fitted.plan.data
     what = "function is that gives the data"
     place, function = fitted.place("DATA_FILE", "data.python", str(data.python), what)
-    options = options_of("data.options", data.options)
-    if streamed:
-        batched = _BATCHED if "one by one" in streamed else ""
-        words = {"file": place, "options": options, "function": function, "seeds": _SEEDS}
-        return fill(_STREAMS, batched=batched, **words, **_places(fitted.plan))
+    options = literal(data.options)
+    if fitted.seen.streamed:
+        return streams(fitted, file=place, function=function, options=options)
     head = f"{place}\nDATA_OPTIONS = {options}\n\n\n"
     named = _NAMED if "x_train" in fitted.names else _NAMED_WHOLE
     return head + named + _arrays(fitted, fill(_CALLED, function=function))
-
-
-def _places(plan: Plan) -> dict[str, str]:
-    """The order of the batches of a `PyDataset`."""
-    if not plan.training.shuffle:
-        return {"generator": "", "places": "range(len(files))", "order": "in their own order"}
-    drawn = "generator = np.random.Generator(np.random.PCG64([0x0DE2, SEED, epoch]))"
-    order = "by seed and epoch alone"
-    places = "generator.permutation(len(files))"
-    return {"generator": drawn, "places": places, "order": order}
 
 
 def _arrays(fitted: FittedPlan, read: str) -> str:
@@ -410,18 +300,10 @@ def _splits(fitted: FittedPlan, shares: dict[str, float]) -> str:
     lines = [f"training = {_taken(fitted, ending)}"]
     data = fitted.plan.data
     if shares:
-        if data.split in ("stratified", "grouped") and fitted.seen.nested:
-            raise ExportError(
-                f"A script splits several inputs or targets at random or in order: data.split is "
-                f'"{data.split}". Let the function return the splits, or train by a run.'
-            )
         lines.append("samples = len(keras.tree.flatten(training)[0])")
         if data.split == "grouped":
-            lines.append(f"groups = arrays[{literal(data.options.get('groups', 'groups'))}]")
-        classes = "training[1]" if fitted.seen.y_shape == () else "training[1][:, 0]"
-        if fitted.seen.one_hot:
-            classes = "training[1].argmax(axis=-1)"
-        made = split_lines(data.split, shares, classes)
+            lines.append(f"groups = arrays[{literal(groups_array(data))}]")
+        made = split_lines(data.split, shares, _classes(fitted))
         lines.append(made.replace("len(x)", "samples"))
     for name in fitted.splits[1:]:
         part = {"validation": "val"}.get(name, name)
@@ -430,6 +312,15 @@ def _splits(fitted: FittedPlan, shares: dict[str, float]) -> str:
     if shares:
         lines.append("training = rows_of(training, training_rows)")
     return "\n".join([*lines, f"return {', '.join(fitted.splits)}"])
+
+
+def _classes(fitted: FittedPlan) -> str:
+    """Return the class of each sample as an expression, where there is one target of classes."""
+    seen = fitted.seen
+    target = seen.targets[0].target if seen.nested and seen.targets else seen.target
+    if target.one_hot:
+        return "training[1].argmax(axis=-1)"
+    return "training[1]" if target.shape == () else "training[1][:, 0]"
 
 
 def _taken(fitted: FittedPlan, ending: str) -> str:

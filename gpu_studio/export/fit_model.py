@@ -10,7 +10,7 @@ from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import model as model_text
 from gpu_studio.export.optimizers import optimizer, optimizer_parameters, rate_of_compiled
-from gpu_studio.export.own_code import options_of, place_of
+from gpu_studio.export.own_code import place_of
 from gpu_studio.export.script_text import fill, literal
 from gpu_studio.export.steps import GIVING_WAY
 from gpu_studio.plan import strategy_of
@@ -71,7 +71,7 @@ def building(fitted: FittedPlan) -> str:
     return made + fill(
         _BUILD,
         file=place,
-        options=options_of("model.options", model.options),
+        options=literal(model.options),
         parameters=parameters,
         how="compiled by itself" if not compiled else "compiled as the plan says",
         offered=table("offered", _offered(fitted)),
@@ -173,12 +173,11 @@ def model_parameters(fitted: FittedPlan, epochs: str = "epochs") -> list[str]:
     compiled = compiling(fitted)
     if "make_optimizer(" not in compiled and "make_rate(" not in compiled:
         return tokens
-    needed = optimizer_parameters(fitted.facts)
-    known = not fitted.seen.streamed or fitted.plan.training.steps_per_epoch
-    if "steps_per_epoch" in needed and not known:
+    needed, training = optimizer_parameters(fitted.facts), fitted.plan.training
+    if "steps_per_epoch" in needed and training.schedule is not None and not fitted.counts_steps:
         raise ExportError(
-            "The schedule or the optimizer is told the steps of an epoch, which a script learns of "
-            "a stream as it trains. Set training.steps_per_epoch, say the schedule in steps, or "
+            "The schedule is told the steps of an epoch, and how many there are is known only once "
+            "the data have been read. Set training.steps_per_epoch, say the schedule in steps, or "
             "compile the model with it."
         )
     return [*tokens, *({"epochs": epochs}.get(name, name) for name in needed)]

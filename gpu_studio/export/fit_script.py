@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_compile import own_functions
-from gpu_studio.export.fit_data import AS_DATASET, COPIED, NEXT_ONES, loading
+from gpu_studio.export.fit_data import loading
 from gpu_studio.export.fit_model import building, model_parameters, table
 from gpu_studio.export.fit_placed import PLACING, fit_placed
 from gpu_studio.export.fit_shares import (
@@ -23,16 +23,16 @@ from gpu_studio.export.fit_shares import (
     ROWS_ONCE,
     SHARES,
 )
+from gpu_studio.export.fit_streams import AFTER_DATA, AS_DATASET, COPIED, NEXT_ONES
 from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.joined_updates import UPDATE_BY_SUMS, UPDATE_FOR_ALL
 from gpu_studio.export.locating import located
-from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import counts_tokens
-from gpu_studio.export.own_code import called, options_of
+from gpu_studio.export.own_code import called
 from gpu_studio.export.passes import SHOW
 from gpu_studio.export.phases import made_callback, phases, phases_callback, slots_moved
 from gpu_studio.export.prepared import prepared, preparing
-from gpu_studio.export.script_text import call, fill, indented, literal, options
+from gpu_studio.export.script_text import call, fill, functions_of, indented, literal, options
 from gpu_studio.export.strategies import written_as
 from gpu_studio.export.training import main, precision, saves
 from gpu_studio.plan import Callback, reference, strategy_of
@@ -107,6 +107,7 @@ def train(arguments):
     $shares
     $placing
     $slots
+    $waiting
 
     def tell(epoch, logs):
         show(f"epoch {epoch + 1}/{arguments.epochs}", logs)
@@ -140,9 +141,10 @@ _EVALUATED = """\
 {0}_rows = np.arange(len(keras.tree.flatten({0})[0]))
 {0} = batches({0}, lambda _: {0}_rows, 1)"""
 _STREAMED = """\
-steps_per_epoch = $steps
+steps = $asked
+$known
 if isinstance(training, keras.utils.PyDataset):
-    steps_per_epoch = steps_per_epoch or len(training)
+    steps = steps or len(training)
     training = in_order(training, arguments.epochs)"""
 _GENERATED = """\
 if inspect.isgenerator(training):
@@ -179,21 +181,23 @@ def fitting(fitted: FittedPlan) -> str:
     made = f"model = build_model({', '.join(model_parameters(fitted, 'arguments.epochs'))})"
     names = fitted.splits
     one = len(names) == 1 and plan.data.python is None and not fitted.seen.nested
-    make = f"{made}\n{preparing(facts)}".rstrip()
+    make, callbacks = f"{made}\n{preparing(facts)}".rstrip(), "\n".join(_callbacks(fitted))
+    known = _known_steps(fitted) if "steps_per_epoch" in made + callbacks else ""
     whole = fill(
         _TRAIN,
         strategy="strategy = make_strategy()" if written.has_scope else "",
         precision=precision(facts),
         splits=f"({names[0]},)" if one else ", ".join(names),
         tokens=_tokens(fitted),
-        batches=_batched(fitted),
+        batches=_batched(fitted, known),
         scope=fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make,
         generated=_generated(fitted),
         built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
         shares=_counting(fitted) if several else "",
         placing=PLACING if facts.placed else "",
         slots="" if written.has_scope or fitted.built.own_steps else _slots(facts),
-        callbacks="\n".join(_callbacks(fitted)),
+        waiting="wait_for_data(model)" if fitted.seen.of_unknown_length else "",
+        callbacks=callbacks,
         given="\n".join(_fit_arguments(fitted)),
         save=_SAVE if saves(facts) else "",
         test=test,
@@ -204,10 +208,12 @@ def fitting(fitted: FittedPlan) -> str:
         shares = _shares(fitted)
     built = _BUILT if written.has_scope else ""
     built += AS_DATASET if _builds_first(fitted) and streamed else ""
+    built += AFTER_DATA if fitted.seen.of_unknown_length else ""
     built += NEXT_ONES if streamed and plan.training.validation_steps else ""
     built += COPIED if several and streamed else ""
+    rates = functions_of("callbacks/made.py", "rate_at") if "rate_at(" in whole else ""
     later = f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
-    return f"{draws}{later}{built}{shares}{SHOW}\n\n{whole}"
+    return f"{draws}{later}{built}{shares}{rates}{SHOW}\n\n{whole}"
 
 
 def _slots(facts: ScriptFacts) -> str:
@@ -264,11 +270,20 @@ def _counting(fitted: FittedPlan) -> str:
     return f"count = {call}" if fitted.plan.training.phases else call
 
 
-def _batched(fitted: FittedPlan) -> str:
+def _known_steps(fitted: FittedPlan) -> str:
+    """Return the line that counts the steps of an epoch of a stream, as far as they are known."""
+    known = not (fitted.seen.of_unknown_length or fitted.seen.endless)
+    if fitted.plan.training.steps_per_epoch:
+        return f"steps_per_epoch = {'min(steps, len(training))' if known else 'steps'}"
+    found = "len(training)" if known else "0  # known once they have been read"
+    return f"steps_per_epoch = {found}"
+
+
+def _batched(fitted: FittedPlan, known: str) -> str:
     if fitted.seen.streamed:
-        steps = fitted.plan.training.steps_per_epoch or None
-        once = not fitted.seen.endless and not steps
-        return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "")
+        asked = fitted.plan.training.steps_per_epoch or None
+        once = not fitted.seen.endless and not asked
+        return fill(_STREAMED, asked=str(asked), known=known) + (_READ_ONCE if once else "")
     asked = fitted.plan.training.steps_per_epoch
     lines = [fill(_IN_PASSES, asked=str(asked)) if asked else _BATCHES]
     lines += [_EVALUATED.format(name) for name in fitted.splits[1:]]
@@ -293,7 +308,7 @@ def _generated(fitted: FittedPlan) -> str:
 
 def _fit_arguments(fitted: FittedPlan) -> Iterator[str]:
     training = fitted.plan.training
-    yield "steps_per_epoch=steps_per_epoch,"
+    yield f"steps_per_epoch={'steps' if fitted.seen.streamed else 'steps_per_epoch'},"
     if "validation" in fitted.splits:
         yield "validation_data=validation,"
         if training.validation_steps:
@@ -313,7 +328,8 @@ def _callbacks(fitted: FittedPlan) -> Iterator[str]:
     training, built_in, own = fitted.plan.training, [], []
     for place, each in enumerate(training.callbacks):
         if not reference(each.name):
-            built_in.append(_built_in(fitted, each))
+            yield from _rates(place, each)
+            built_in.append(_built_in(fitted, place, each))
             continue
         yield from _own_callback(fitted, place, each)
         own.append(f"*keras.tree.flatten(own_{place})")
@@ -362,17 +378,26 @@ def _own_callback(fitted: FittedPlan, place: int, named: Callback) -> Iterator[s
         raise AssertionError(named.name)
     file = literal(str(located(field, where.file, fitted.facts.base)))
     offered = {"model": "model", "epochs": "arguments.epochs", "batch_size": "BATCH_SIZE"}
-    yield table("offered", {**offered, "steps_per_epoch": "steps_per_epoch", "seed": "SEED"})
+    steps = "steps_per_epoch" if fitted.counts_steps else "None"
+    yield table("offered", {**offered, "steps_per_epoch": steps, "seed": "SEED"})
     given = [
         call("", "Path", [file], indent=9),  # with the comma behind it
         called(where, "callbacks", fitted.facts),
-        options_of(field, named.options),
+        literal(named.options),
         "offered",
     ]
     yield call(f"own_{place} = ", "call_own", given, indent=4)
 
 
-def _built_in(fitted: FittedPlan, named: Callback) -> str:
+def _rates(place: int, named: Callback) -> Iterator[str]:
+    """Return the lines that make the table of rates that a callback of the plan goes by."""
+    table = known.rates_of(named.options.get(known.RATES, {})) or {}
+    if named.name == known.SCHEDULER and table:
+        rows = (f"    {epoch}: {literal(rate)}," for epoch, rate in table.items())
+        yield "\n".join([f"rates_{place} = {{", *rows, "}"])
+
+
+def _built_in(fitted: FittedPlan, place: int, named: Callback) -> str:
     given = dict(named.options)
     if named.name == known.PLATEAU:
         return call("", "keras.callbacks.ReduceLROnPlateau", options(given), indent=8)
@@ -383,17 +408,13 @@ def _built_in(fitted: FittedPlan, named: Callback) -> str:
         path = f"arguments.output / {file}" if saves(fitted.facts) else file
         separator = literal(given.get("separator", ","))
         return call("", "keras.callbacks.CSVLogger", [path, separator], indent=8)
-    if named.name == known.SCHEDULER and SCHEDULE in given:
-        where = reference(str(given[SCHEDULE]))
-        if where is not None:
-            file = literal(str(located("training.callbacks", where.file, fitted.facts.base)))
-            path = call("", "Path", [file], indent=17)
-            own = call("", "own", [path, literal(where.function)], indent=12)
-            return call("", "keras.callbacks.LearningRateScheduler", [own], indent=8)
-    raise ExportError(
-        f"No script writes the callback {named.name} of this plan. Give it by a function of your "
-        "own, or train by a run."
-    )
+    own = f"lambda epoch, now: rate_at(rates_{place}, epoch, now)"
+    where = reference(str(given.get(SCHEDULE, "")))
+    if where is not None:
+        file = literal(str(located("training.callbacks", where.file, fitted.facts.base)))
+        path = call("", "Path", [file], indent=17)
+        own = call("", "own", [path, literal(where.function)], indent=12)
+    return call("", "keras.callbacks.LearningRateScheduler", [own], indent=8)
 
 
 def _preparing(fitted: FittedPlan) -> str:

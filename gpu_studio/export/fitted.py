@@ -27,7 +27,8 @@ from gpu_studio.plan import (
     strategy_of,
 )
 from gpu_studio.plan.data import TEXT_FILES, ImageFolderError, Layout, files_in, layout_of
-from gpu_studio.plan.keras_objects import COMPILED, LOSSES, METRICS, keras_name
+from gpu_studio.plan.keras_objects import COMPILED, LOSSES, METRICS, OPTIMIZERS, keras_name
+from gpu_studio.plan.rules.training_rules import CONDITIONAL
 
 AS_COMPILED = ("auto", COMPILED)
 
@@ -41,6 +42,7 @@ def is_fitted(plan: Plan, seen: DataFacts | None, built: ModelFacts | None) -> b
         or not _is_written(LOSSES, LOSS_CLASSES, training.loss)
         or not all(_is_written(METRICS, METRIC_CLASSES, each) for each in training.metrics)
         or _begins_phases(plan)
+        or _sums_apart(plan)
         or (placement_of(plan) is not None and plan.model.name is None)
     )
     if plan.model.python is not None and plan.data.python is not None:
@@ -66,6 +68,24 @@ def _begins_phases(plan: Plan) -> bool:
     strategy = strategy_of(plan)
     several = strategy.replicates and not strategy.clusters
     return bool(plan.training.phases) and several and plan.model.name is None
+
+
+def _sums_apart(plan: Plan) -> bool:
+    """Whether only the whole batch, or one update for all replicas, gives what a run has.
+
+    A mean over what a loss leaves of a batch is not that of its parts; replicas that share their
+    variables cannot each change what is changed in a condition.
+    """
+    training, strategy = plan.training, strategy_of(plan)
+    if strategy.clusters:
+        return False
+    placed = placement_of(plan)
+    in_parts = strategy.replicates or (placed is not None and placed.micro_batches > 1)
+    together = any(training.options.get(option) for option in (*CONDITIONAL, "use_ema"))
+    together = together or keras_name(training.optimizer, OPTIMIZERS) in strategy.refused_optimizers
+    return (in_parts and "ignore_class" in training.loss.options) or (
+        strategy.has_parameter_device and together
+    )
 
 
 def _needs_fit(built: ModelFacts) -> bool:
@@ -146,6 +166,12 @@ class FittedPlan:
             "test": self.brings("test") or data.test_fraction > 0,
         }
         return ["training", *(name for name, found in there.items() if found or streamed)]
+
+    @property
+    def counts_steps(self) -> bool:
+        """Whether the steps of an epoch are known before they are made."""
+        asked = self.plan.training.steps_per_epoch > 0
+        return asked or not (self.seen.of_unknown_length or self.seen.endless)
 
     @property
     def of_loop(self) -> bool:

@@ -141,7 +141,8 @@ def metric_text(facts: ScriptFacts, name: str, given: Mapping[str, Any]) -> str:
     averaged: dict[str, Any] = {}
     if fitting.cls in ("F1Score", "FBetaScore"):
         averaged = {"average": "macro"} | ({"threshold": 0.5} if facts.met.kind == "binary" else {})
-    arguments = _with_logits(facts, fitting, {**averaged, **given})
+    arguments = [*_counted(facts, fitting, given)]
+    arguments += _with_logits(facts, fitting, {**averaged, **given})
     if takes_class(name, given) and (two := forms.has_two_classes(facts)):
         arguments.append(f"class_id={'1' if two == 'True' else f'1 if {two} else None'}")
     return call(
@@ -150,6 +151,17 @@ def metric_text(facts: ScriptFacts, name: str, given: Mapping[str, Any]) -> str:
         [*arguments, f"name={literal(result_name(name))}"],
         indent=8,
     )
+
+
+def _counted(facts: ScriptFacts, fitting: Fitting, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a metric of the areas of classes must know: how many, and what it is shown."""
+    if not fitting.cls.endswith("IoU") or fitting.cls == "BinaryIoU":
+        return
+    if "num_classes" not in given:
+        yield f"num_classes={facts.outputs}"
+    if not fitting.one_hot:
+        yield "sparse_y_true=True"
+    yield "sparse_y_pred=False"
 
 
 def _with_logits(facts: ScriptFacts, fitting: Fitting, given: Mapping[str, Any]) -> list[str]:
@@ -257,6 +269,11 @@ METRIC_CLASSES: Mapping[str, Fitting] = {
     "sensitivity_at_specificity": _probable("SensitivityAtSpecificity"),
     "specificity_at_sensitivity": _probable("SpecificityAtSensitivity"),
     "kl_divergence": _probable("KLDivergence"),
+    "mean_iou": Fitting("MeanIoU"),
+    "iou": Fitting("IoU"),
+    "one_hot_mean_iou": Fitting("OneHotMeanIoU", one_hot=True),
+    "one_hot_iou": Fitting("OneHotIoU", one_hot=True),
+    "binary_iou": _probable("BinaryIoU"),
     "true_positives": _probable("TruePositives"),
     "true_negatives": _probable("TrueNegatives"),
     "false_positives": _probable("FalsePositives"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_studio.placement.plan_facts import ModelFacts
-from gpu_studio.plan import Plan, Shape, Target, kind_of, placement_of, strategy_of
+from gpu_studio.plan import Plan, Shape, Target, kind_of, strategy_of
 from gpu_studio.plan.keras_objects import Kind
 
 BY_FIT = (
@@ -105,12 +105,9 @@ def _assumed(plan: Plan, target: Target) -> Met:
 
 
 def refuse_parts(plan: Plan) -> None:
-    """Raises ExportError for a loss that leaves out a class where a batch is in several parts."""
-    placed = placement_of(plan)
-    several = strategy_of(plan).replicates or (placed is not None and placed.micro_batches > 1)
-    if several and "ignore_class" in plan.training.loss.options:
+    """Raises ExportError for a loss that leaves out a class where workers share a batch."""
+    if strategy_of(plan).clusters and "ignore_class" in plan.training.loss.options:
         raise ExportError(
             "With training.loss.ignore_class, the loss is the mean over what is left of the whole "
-            "batch, which the parts of a script do not know. Leave it out, or train on one device "
-            "without micro-batches."
+            "batch, which the workers of a script do not know. Leave it out, or train on one host."
         )

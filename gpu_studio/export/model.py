@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_studio.export.builders import builder_source
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.own_code import called, options_of, place_of
+from gpu_studio.export.own_code import called, place_of
 from gpu_studio.export.script_text import call, fill, listing, literal
 from gpu_studio.plan import Reference, Training, reference
 
@@ -93,7 +93,7 @@ def _called(facts: ScriptFacts, named: Reference) -> str:
         file=place_of(
             "MODEL_FILE", "model.python", named.file, facts, "function is that makes the model"
         ),
-        options=options_of("model.options", facts.plan.model.options),
+        options=literal(facts.plan.model.options),
         parameters="classes" if offered_outputs(facts) == "classes" else "",
         function=called(named, "model", facts),
         shape=literal(facts.source.shape),

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.locating import located
-from gpu_studio.export.own_code import options_of
 from gpu_studio.export.script_text import call, fill, functions_of, literal, options
 from gpu_studio.plan import Reference, printable, reference
 from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES
@@ -183,7 +182,7 @@ def _made(facts: ScriptFacts, own: Reference | None, rate: str, target: str) -> 
 def own_arguments(facts: ScriptFacts, own: Reference, given: Mapping[str, object]) -> list[str]:
     """Return the arguments that name a function of the user's own, and its options."""
     file = literal(str(located("training", own.file, facts.base)))
-    options = options_of("training.options", given)
+    options = literal(given)
     return [f"Path({file})", literal(own.function), options]
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from gpu_studio.common.safe_files import read_regular
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import call, functions_of, literal
-from gpu_studio.plan import Reference, reference, references_of, shown
+from gpu_studio.plan import Reference, reference, references_of
 from gpu_studio.plan.references import SCHEDULE
 from gpu_studio.plan.scripts import FIT, fit_in
 
@@ -129,13 +126,3 @@ def place_of(variable: str, field: str, file: str, facts: ScriptFacts, what: str
     line = call(f"{variable} = ", "Path", [literal(str(located(field, file, facts.base)))])
     where = what if " is " in what else f"{what} is"
     return f"# Where the {where}; on another machine, say where it is there.\n{line}"
-
-
-def options_of(field: str, options: Mapping[str, Any]) -> str:
-    """Return the options of a function as a literal. Raises ExportError."""
-    try:
-        return literal(options)
-    except TypeError as error:  # dates and times, which TOML has
-        raise ExportError(
-            f"{field} is {shown(options)}, which no script can spell: leave dates out."
-        ) from error

@@ -26,7 +26,6 @@ from gpu_studio.plan.keras_objects import (
     COMPILED,
     LOSSES,
     METRICS,
-    OPTIMIZERS,
     WHOLE_BATCH_LOSSES,
     keras_name,
 )
@@ -70,7 +69,7 @@ def writable(plan: Plan, problems: Iterable[Problem]) -> list[Problem]:
     return [each for each in problems if not (clusters and each.field == "distribution.strategy")]
 
 
-def check_fitted(plan: Plan, machine: Machine | None) -> None:
+def check_fitted(plan: Plan) -> None:
     """Raises ExportError for a plan that no script carries out by Keras' `fit`."""
     _refuse_invalid(plan)
     if strategy_of(plan).clusters:
@@ -80,7 +79,6 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
         )
     for reason in [
         *_names("training.options", plan.training.options),
-        *_replicas(plan, machine),
         *written_as(plan).refusals(plan),
     ]:
         raise ExportError(reason)
@@ -139,10 +137,11 @@ def _options(plan: Plan) -> Iterator[str]:
                 f"{field}.from_logits is no option here: the metric is given "
                 "probabilities. Leave it out."
             )
-    if training.options.get("use_ema") and not training.options.get("ema_overwrite_frequency"):
+    overwrites = training.options.get("ema_overwrite_frequency")
+    if strategy_of(plan).clusters and training.options.get("use_ema") and not overwrites:
         yield (
-            "training.options.use_ema alone keeps averages of the weights but never uses them. "
-            "Set training.options.ema_overwrite_frequency too."
+            "training.options.use_ema alone keeps averages of the weights, which no script of "
+            "several workers makes the weights at its end. Leave it out, or train by a run."
         )
 
 
@@ -163,23 +162,16 @@ def _names(field: str, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _replicas(plan: Plan, machine: Machine | None) -> Iterator[str]:
-    """Refuse what Keras by itself cannot carry out on replicas that mirror no variables."""
+    """Refuse what Keras by itself cannot carry out on replicas of several workers."""
     strategy = strategy_of(plan)
-    if not strategy.replicates or (machine and len(replicas(plan, machine)) < 2):
+    if not strategy.clusters or (machine and len(replicas(plan, machine)) < 2):
         return
-    if strategy.clusters or strategy.has_parameter_device:
-        for option in CONDITIONAL:
-            if plan.training.options.get(option):
-                yield (
-                    f"No script carries out training.options.{option} under {strategy.name}. "
-                    'Leave it out, or set distribution.strategy = "mirrored".'
-                )
-    if keras_name(plan.training.optimizer, OPTIMIZERS) in strategy_of(plan).refused_optimizers:
-        yield (
-            f"Keras cannot carry out the optimizer {plan.training.optimizer} under "
-            f"{plan.distribution.strategy}. "
-            'Choose another, or set distribution.strategy = "mirrored".'
-        )
+    for option in CONDITIONAL:
+        if plan.training.options.get(option):
+            yield (
+                f"No script carries out training.options.{option} under {strategy.name}. "
+                'Leave it out, or set distribution.strategy = "mirrored".'
+            )
 
 
 def _lengths(plan: Plan) -> Iterator[str]:

@@ -374,7 +374,7 @@ def python_script(
     """
     plan = plan.completed(seen.fit) if seen else plan
     if is_fitted(plan, seen, built):
-        refusals.check_fitted(plan, machine)
+        refusals.check_fitted(plan)
         fitted = FittedPlan(plan, machine, base, seen, built)
         common = [part(fitted.facts) for part in (opening, libraries, devices, strategy)]
         parts = [*common, *(part(fitted) for part in FIT_PARTS)]

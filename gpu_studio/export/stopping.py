@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import comment, fill, literal
+from gpu_studio.plan import reference
 from gpu_studio.plan.keras_objects import VALIDATION, more_is_better
 from gpu_studio.plan.rules.training_rules import measured
 
@@ -30,6 +31,11 @@ _RESTORE = """\
 # Back to the weights of the best epoch.
 if best_weights is not None:
     model.set_weights(best_weights)"""
+
+
+_AVERAGES = """\
+# Averages that the optimizer keeps become the weights, as at the end of fit.
+optimizer.finalize_variable_values(model.trainable_variables)"""
 
 
 def stopping_setup(facts: ScriptFacts) -> str:
@@ -68,9 +74,11 @@ def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
 
 def after_stopping(facts: ScriptFacts) -> str:
     """Return the lines after the last epoch."""
-    rule = facts.plan.training.early_stopping
+    rule, training = facts.plan.training.early_stopping, facts.plan.training
     kept = "keep(arguments.epochs)" if rule and facts.clusters else ""
-    return "\n".join(filter(None, [_RESTORE if rule and rule.restore_best else "", kept]))
+    averages = reference(training.optimizer) is not None or training.options.get("use_ema")
+    ended = _AVERAGES if averages and not facts.clusters else ""
+    return "\n".join(filter(None, [ended, _RESTORE if rule and rule.restore_best else "", kept]))
 
 
 def due_validation(facts: ScriptFacts, monitor: str = VALIDATION) -> str:

@@ -202,6 +202,9 @@ def nested_table(table: TableFacts, data: Data, seen: DataFacts) -> tuple[str, s
     parts = [f'"x": {_inputs(seen)},', f'"y": {target},']
     if table.columns.weight is not None:
         parts.append(f'"sample_weight": numbers(table[{literal(table.columns.weight)}]),')
+    if table.columns.groups is not None:
+        name = literal(table.columns.groups)
+        parts.append(f"{name}: np.array(table[{name}]),")
     matrix = not any(each.path for each in seen.inputs)
     inputs = listing("inputs = ", [*map(literal, table.columns.inputs)], indent=4)
     columns = f"{inputs}\ncolumns = [numbers(table[name]) for name in inputs]" if matrix else ""

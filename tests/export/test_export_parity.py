@@ -62,6 +62,11 @@ PLACED: dict[str, tuple[str, dict[str, str]]] = {
 }
 BESIDE = {"linear on regression": ["training.optimizer=adafactor"]}
 """What Keras puts on the first device, is moved to where the weights are."""
+AVERAGED = {
+    ("mlp on digits", way): ["training.options={ use_ema = true, ema_momentum = 0.9 }"]
+    for way in ("none", "mirrored")
+}
+"""Its weights become their averages at the end, before it is tested."""
 TRAINED = {
     "mlp on digits": [
         "model.options={ hidden = [32], dropout = 0.2 }",
@@ -147,7 +152,7 @@ UNDER = {
 def test_that_a_script_trains_as_the_run_does(
     what: str, strategy: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    plan = small_plan(*TRAINED[what], *STRATEGIES[strategy])
+    plan = small_plan(*TRAINED[what], *STRATEGIES[strategy], *AVERAGED.get((what, strategy), ()))
     script = check(plan, tmp_path, request)
     if what == "linear on regression":
         assert (

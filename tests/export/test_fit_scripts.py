@@ -23,6 +23,7 @@ from gpu_studio import plan as plans
 from gpu_studio.export import ExportError, UnseenError, python_script
 from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.placement.plan_facts import (
+    UNKNOWN_LENGTH,
     ArrayFacts,
     DataFacts,
     GraphLayer,
@@ -294,9 +295,9 @@ THREE_OUTPUTS = ModelFacts(
 SIX = replace(NESTED, streamed="6 batches of 16")
 
 
-def two(more: str = "") -> str:
+def two(more: str = "", data: DataFacts = SIX) -> str:
     plan = plans.loads(TWO + more)
-    return python_script(plan, None, Path("/nowhere"), SIX, THREE_OUTPUTS)
+    return python_script(plan, None, Path("/nowhere"), data, THREE_OUTPUTS)
 
 
 def test_that_outputs_learn_by_what_the_plan_says_of_each(tmp_path):
@@ -316,8 +317,11 @@ def test_that_outputs_learn_by_what_the_plan_says_of_each(tmp_path):
 
 
 def test_that_a_schedule_by_the_epoch_needs_to_know_how_long_a_stream_is():
+    schedule = '[training.schedule]\nname = "own.py:rate"\n'
+    assert "    steps_per_epoch = len(training)\n" in two(schedule)
+    unknown = replace(SIX, streamed=f"batches of 16, {UNKNOWN_LENGTH}")
     with pytest.raises(ExportError, match="is told the steps of an epoch"):
-        two('[training.schedule]\nname = "own.py:rate"\n')
+        two(schedule, unknown)
 
 
 def test_that_no_phase_begins_beside_a_models_own_steps():

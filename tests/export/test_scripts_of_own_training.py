@@ -23,6 +23,7 @@ from gpu_studio.contract.consent import allow_file
 from gpu_studio.export import python_script
 from gpu_studio.placement.compiled_steps import XlaFacts
 from gpu_studio.placement.plan_facts import (
+    UNKNOWN_LENGTH,
     ArrayFacts,
     DataFacts,
     GraphLayer,
@@ -54,9 +55,40 @@ def make(learning_rate, momentum):
     return keras.optimizers.SGD(learning_rate, momentum=momentum, global_clipnorm=0.5)
 
 
+def told(steps_per_epoch):
+    assert steps_per_epoch in (None, 6)  # of a stream of unknown length, and of a known one
+    return keras.callbacks.Callback()
+
+
 def load(seed):
     x = np.random.default_rng(seed).normal(size=(90, 6)).astype("float32")
     return x, x[:, :1] * x[:, 1:2]
+
+
+def batches(seed):
+    x, y = load(seed)
+
+    def noisy():
+        for at in range(0, 90, 9):
+            yield x[at : at + 9] + 0.1 * np.random.normal(size=(9, 6)), y[at : at + 9]
+
+    return noisy
+
+
+def rows(seed):
+    x, y = load(seed)
+    return lambda: ([x[row], y[row, 0]] for row in np.random.permutation(90))
+
+
+def pictures(seed):
+    x = np.random.default_rng(seed).random(size=(90, 6, 6, 1)).astype("float32")
+    return x, np.uint8(3 * x[..., 0] ** 2)
+
+
+def of_pixels():
+    inputs = keras.Input((6, 6, 1))
+    x = keras.layers.Conv2D(4, 1, activation="relu")(inputs)
+    return keras.Model(inputs, keras.layers.Conv2D(3, 1)(x))
 
 
 class Rows(keras.utils.PyDataset):
@@ -186,6 +218,7 @@ def three():
     return model
 """
 MIRRORED = ('distribution.strategy="mirrored"', 'distribution.devices=["CPU:0", "CPU:1"]')
+CENTRAL = ('distribution.strategy="central_storage"', MIRRORED[1])
 # Of a script only what it prints of its epochs is held against the run: nothing is tested.
 SYNTHETIC = (
     "data.test_fraction=0",
@@ -243,6 +276,32 @@ CASES: dict[str, tuple[str, ...]] = {
         *LATER,
         *MIRRORED,
         "training.validation_steps=3",
+        "training.schedule.name=exponential",
+        'training.callbacks=[{ name = "OWN:told" }]',
+    ),
+    "fitted batches of unknown number": (
+        *SYNTHETIC,
+        *FITTED,
+        'training.optimizer="OWN:make"',
+        "training.options={ momentum = 0.9 }",
+        'training.callbacks=[{ name = "OWN:told" }]',
+        'training.loss="compiled"',
+        'training.metrics=["compiled"]',
+    ),
+    "fitted rows of unknown number, mirrored": (
+        *SYNTHETIC,
+        *FITTED,
+        *MIRRORED,
+        *LATER[:3],
+    ),
+    "fitted pixels": (
+        *SYNTHETIC,
+        *FITTED,
+        'training.optimizer="OWN:make"',
+        "training.options={ momentum = 0.9 }",
+        'training.callbacks=[{ name = "terminate_on_nan" }]',
+        'training.loss="categorical_focal_crossentropy"',
+        'training.metrics=["auc", "mean_iou", "f1_score", "accuracy"]',
     ),
     "fitted parts of passes, by XLA if it can": (
         *SYNTHETIC,
@@ -288,6 +347,16 @@ CASES |= {
         'training.optimizer="OWN:make"',
         "training.options={ momentum = 0.9 }",
     ),
+    "built in, rates in a table, and a class left out of the loss, mirrored": (
+        *SYNTHETIC,
+        *MIRRORED,
+        'training.loss={ name = "sparse_categorical_crossentropy", ignore_class = 1 }',
+        'training.metrics=["mean_iou", "accuracy"]',
+        (
+            "training.callbacks=[{ name = 'learning_rate_scheduler', "
+            "options = { rates = { 0 = 0.05, 2 = 0.01 } } }]"
+        ),
+    ),
     "built in, a rate of the epoch, an own loss and weights of classes": (
         *SYNTHETIC,
         'training.schedule.name="OWN:rate_of_epoch"',
@@ -295,6 +364,32 @@ CASES |= {
         'training.metrics=["OWN:highest", "accuracy", "auc"]',
         "training.class_weight={ 0 = 1.0, 2 = 3.0 }",
         *AS_THEY_COME,
+    ),
+}
+CENTRAL_CASES: dict[str, tuple[str, ...]] = {
+    "built in, accumulated": (
+        *SYNTHETIC,
+        *CENTRAL,
+        'training.optimizer="nadam"',
+        "training.options={ gradient_accumulation_steps = 2, global_clipnorm = 0.5 }",
+    ),
+    "built in, averaged": (
+        *SYNTHETIC,
+        *CENTRAL,
+        'training.optimizer="muon"',
+        "training.options={ use_ema = true, ema_overwrite_frequency = 2, weight_decay = 0.1 }",
+    ),
+    "built in, averaged at the end": (
+        *SYNTHETIC,
+        *CENTRAL,
+        "training.options={ use_ema = true }",
+        "training.early_stopping={ patience = 9, restore_best = true }",
+    ),
+    "decayed": (
+        *SYNTHETIC,
+        *CENTRAL,
+        'training.optimizer="adamw"',
+        "training.options={ weight_decay = 0.1 }",
     ),
 }
 PLACED = ("distribution.strategy=placed", "distribution.placed.recompute=true")
@@ -369,6 +464,8 @@ OF_FILES["two targets of a table, half as compiled"] = (
     *OWN_MODEL,
     'data.table="HERE/two.csv"',
     "data.test_fraction=0",
+    "data.split=grouped",
+    "data.groups=g",
     'data.options={ inputs = ["a", "b"], targets = ["u", "v"], weight = "w" }',
     'model.python="OWN:three"',
     "training.schedule=cosine",
@@ -395,12 +492,25 @@ BUILT = ModelFacts(
     conditional=True,
     graph=ModelGraph("build", OF_BUILD, (6,), (1,)),
 )
+PICTURES = replace(
+    SEEN, task="classes", classes=3, x_shape=(6, 6, 1), y_shape=(6, 6), y_dtype="int32"
+)
+OF_PIXELS = ModelFacts(
+    graph=ModelGraph("of_pixels", (), (6, 6, 1), (6, 6, 3)),
+    learnt=Learnt("classes", True, "sparse_categorical_crossentropy", ("accuracy",)),
+)
+LOADS = {"rows": "rows", "streams": "stream", "unknown": "batches", "pixels": "pictures"}
+BUILDS = {BY_XLA: "spelled", "pixels": "of_pixels"}
 MADE = DataFacts("synthetic", "classes", 3, 150, x_shape=(12,))
 BUILT_IN = ModelFacts(
     graph=ModelGraph("mlp", (), (12,), (3,)),
     learnt=Learnt("classes", True, "sparse_categorical_crossentropy", ("accuracy",)),
 )
 COMPILED = Learnt("values", True, "mse", ("mae",), compiled=True)
+
+
+GROUPS = {"of all": CASES | OF_FILES, "central": CENTRAL_CASES, "placed": PLACED_CASES}
+"""Those of a group are under one strategy besides none: a process has no second one."""
 
 
 def several(*names: str, targets: tuple[str, ...]) -> DataFacts:
@@ -436,18 +546,18 @@ def write_files(folder: Path) -> None:
     a, b = (random.normal(size=(90, axes)).astype("float32").round(3) for axes in (4, 3))
     targets = {"y/p": a[:, :1], "y/q": random.integers(0, 3, 90)}
     np.savez(folder / "two.npz", **{"x/a": a, "x/b": b}, **targets)
-    rows = [",".join(f"{each:.3f}" for each in (*a[k], 1 + k % 3)) for k in range(90)]
-    (folder / "two.csv").write_text("\n".join(["a,b,u,v,w", *rows]))
+    rows = [",".join(f"{each:.3f}" for each in (*a[k], 1 + k % 3, k // 7)) for k in range(90)]
+    (folder / "two.csv").write_text("\n".join(["a,b,u,v,w,g", *rows]))
 
 
 def plan_of(case: str, own: Path) -> Plan:
     settings = [
         each.replace("OWN", str(own)).replace("HERE", str(own.parent))
-        for each in (CASES | OF_FILES | PLACED_CASES)[case]
+        for each in (CASES | OF_FILES | CENTRAL_CASES | PLACED_CASES)[case]
     ]
     if case.startswith("fitted"):
-        build = "spelled" if BY_XLA in case else "build"
-        load = "stream" if "streams" in case else "load"
+        build = next((each for word, each in BUILDS.items() if word in case), "build")
+        load = next((each for word, each in LOADS.items() if word in case), "load")
         settings += [f'data.python="{own}:{load}"', f'model.python="{own}:{build}"']
     return small_plan(*settings, "training.checkpoint.every_epochs=0")
 
@@ -458,13 +568,18 @@ def script_of(case: str, own: Path) -> str:
         facts = MADE, BUILT_IN
     if "streams" in case:
         facts = STREAMED, BUILT
+    if "unknown" in case:
+        what = "samples, one by one" if "rows" in case else "batches of 9"
+        facts = replace(STREAMED, streamed=f"{what}, {UNKNOWN_LENGTH}"), BUILT
+    if "pixels" in case:
+        facts = PICTURES, OF_PIXELS
     if BY_XLA in case:
         facts = SEEN, replace(BUILT, xla=XlaFacts(asked=True), conditional=False)
     return python_script(plan_of(case, own), None, own.parent, *facts)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cases", [CASES | OF_FILES, PLACED_CASES], ids=["of all", "placed"])
+@pytest.mark.parametrize("cases", GROUPS.values(), ids=GROUPS)
 def test_that_these_scripts_train_as_the_runs_do(cases: dict[str, Any], tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(OWN)
@@ -488,7 +603,7 @@ def test_that_these_scripts_train_as_the_runs_do(cases: dict[str, Any], tmp_path
 
 
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
-    for place, case in enumerate(CASES | PLACED_CASES):
+    for place, case in enumerate(CASES | CENTRAL_CASES | PLACED_CASES):
         (tmp_path / f"{place}.py").write_text(script_of(case, Path("/own/own.py")))
     for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
         ended = subprocess.run(

@@ -49,7 +49,9 @@ SHARED = {
         "passed_through",
     ),
     "callbacks/answering.py": ("answer_whole",),
+    "callbacks/made.py": ("rate_at",),
     "keras_objects/optimizers.py": ("set_rate",),
+    "user_code/stream_kinds.py": ("opener",),
     "step_recording.py": ("logical_name",),
     "placed/devices.py": (
         "device_of",

@@ -35,7 +35,7 @@ class Strategy:
     - `picture`: how the Plan page draws it.
     - `less_communication`: advice for a run in which communication takes much of each step.
     - `refused_optimizers`: the optimizers, by their names in a plan, that Keras by itself cannot
-      carry out under it, and so no script.
+      carry out under it: runs and scripts update once for all replicas.
     """
 
     name: str

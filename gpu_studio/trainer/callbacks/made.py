@@ -89,7 +89,7 @@ def _made(
 def _scheduler(part: str, options: Mapping[str, Any], base: Path) -> MadeCallback:
     if SCHEDULE not in options:
         rates = known.rates_of(options[known.RATES]) or {}
-        schedule = partial(_rate_at, rates)
+        schedule = partial(rate_at, rates)
         return MadeCallback(known.SCHEDULER, keras.callbacks.LearningRateScheduler(schedule))
     text = str(options[SCHEDULE])
     function = find(f"{part}.options", text, base)
@@ -97,8 +97,9 @@ def _scheduler(part: str, options: Mapping[str, Any], base: Path) -> MadeCallbac
     return MadeCallback(f"{known.SCHEDULER} ({function.name})", scheduler, function)
 
 
-def _rate_at(rates: Mapping[int, float], epoch: int, now: float) -> float:
-    """The rate of the last entry that is not after the epoch; as it is now before the first."""
+# Scripts have this function as it stands, see `export.script_text`.
+def rate_at(rates: Mapping[int, float], epoch: int, now: float) -> float:
+    """Return the rate of the last entry that has begun; as it is before the first."""
     begun = [rate for first, rate in rates.items() if first <= epoch]
     return begun[-1] if begun else now
 

@@ -37,8 +37,9 @@ def _is_iterable(value: object) -> bool:
     return isinstance(value, Iterable) and not hasattr(value, "__array__")
 
 
+# Scripts have this function as it stands, see `export.script_text`.
 def opener(value: Any) -> Callable[[], Iterator[Any]] | None:
-    """Return what begins reading `value` anew; None if it can be read only once."""
+    """Return what begins reading this anew; None if it can be read only once."""
     if callable(value):
         return lambda: iter(value())
-    return None if isinstance(value, Iterator) else lambda: iter(value)
+    return None if hasattr(value, "__next__") else lambda: iter(value)

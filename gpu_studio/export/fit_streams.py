@@ -1,0 +1,200 @@
+"""The part of a script for `fit` that loads data which come batch by batch, or sample by sample."""
+
+from __future__ import annotations
+
+from gpu_studio.export.fitted import FittedPlan
+from gpu_studio.export.script_text import fill, functions_of
+from gpu_studio.plan import Plan
+
+_STREAMS = """\
+$file
+DATA_OPTIONS = $options
+
+
+def load_data():
+    \"\"\"The streams to train on, to validate on and to test on, or None.\"\"\"
+    keras.utils.set_random_seed(SEED)
+    found = call_own(DATA_FILE, $function, DATA_OPTIONS, {"seed": SEED})
+    training, *others = found if isinstance(found, (tuple, list)) else (found,)
+    $opened
+    $batched
+    validation, test = [*others, None, None][:2]
+    return training, validation, test
+
+
+$again
+$seeds
+def in_order(files, epochs):
+    \"\"\"The batches of all epochs of a `PyDataset`: $order.\"\"\"
+
+    def batches():
+        for epoch in range(epochs):
+            set_seeds(SEED, epoch)
+            files.on_epoch_begin()
+            set_seeds(SEED, epoch)
+            $generator
+            for place in $places:
+                yield tuple(files[int(place)])
+            set_seeds(SEED, epoch + 1)
+            files.on_epoch_end()
+
+    def kind(array):
+        return tf.TensorSpec((None, *array.shape[1:]), array.dtype)
+
+    kinds = keras.tree.map_structure(kind, tuple(files[0]))
+    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
+"""
+_SEEDS = functions_of("data/python_streams.py", "set_seeds").removesuffix("\n")
+_OPENED_ANEW = "training, *others = map(read_anew, (training, *others))"
+_READ_ANEW = (
+    functions_of("user_code/stream_kinds.py", "opener")
+    + """\
+def read_anew(value):
+    \"\"\"A dataset of what a function yields, which begins anew in each epoch.
+
+    Whatever else can be iterated is read so too; a generator of batches is `fit`'s.
+    \"\"\"
+    make = opener(value)
+    if isinstance(value, (tf.data.Dataset, keras.utils.PyDataset))$left:
+        return value
+    set_seeds(SEED, 0)
+    begun = value if make is None else make()
+    first, passes = parts_of(next(begun)), itertools.count()
+
+    def elements():
+        if make is None:
+            yield first
+            yield from map(parts_of, begun)
+        else:
+            set_seeds(SEED, next(passes))
+            yield from map(parts_of, make())
+
+    def kind(array):
+        return tf.TensorSpec($shape, np.asarray(array).dtype)
+
+    kinds = keras.tree.map_structure(kind, first)
+    return tf.data.Dataset.from_generator(elements, output_signature=kinds)
+
+
+def parts_of(element):
+    \"\"\"Samples, targets and weights, as far as an element has them.\"\"\"
+    return tuple(element) if isinstance(element, (tuple, list)) else (element,)
+
+
+"""
+)
+_BATCHED = "training, *others = (each.batch(BATCH_SIZE) for each in (training, *others))"
+AS_DATASET = """\
+def as_dataset(generator):
+    \"\"\"A generator as a dataset of its batches, which none of them misses.\"\"\"
+    first = tuple(next(generator))
+
+    def kind(array):
+        return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
+
+    def batches():
+        yield first
+        yield from generator
+
+    kinds = keras.tree.map_structure(kind, first)
+    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
+
+
+"""
+"""The function by which a generator can be looked at before `fit` reads it."""
+NEXT_ONES = """\
+def next_ones(generator, most):
+    \"\"\"So many batches for each epoch: the first that `fit` looks at, and the next ones.
+
+    From a generator `fit` reads ahead, and leaves out what it has read by then.
+    \"\"\"
+    first = [tuple(batch) for batch in itertools.islice(generator, 2)]
+
+    def kind(array):
+        return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
+
+    def batches():
+        yield from keras.tree.map_structure(np.array, first[:most])
+        yield from map(tuple, itertools.islice(generator, max(0, most - len(first))))
+
+    kinds = keras.tree.map_structure(kind, first[0])
+    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
+
+
+"""
+"""The function by which each epoch validates with as many batches of a generator."""
+COPIED = """\
+def copied(*batch):
+    \"\"\"A batch in memory of its own.
+
+    A part of one that shares memory with an array of a generator would be computed on
+    in place, and change that array.
+    \"\"\"
+
+    def whole(array):
+        if not isinstance(array, tf.Tensor):
+            return array
+        return tf.gather(array, tf.range(tf.shape(array)[0]))
+
+    found = keras.tree.map_structure(whole, batch)
+    return found if len(found) > 1 else found[0]
+
+
+"""
+"""The function by which parts of a batch share no memory with an array of a generator."""
+
+
+AFTER_DATA = """\
+def wait_for_data(model):
+    \"\"\"Let each step begin with its batch, of which there may be none.
+
+    Where data end whose number of batches nobody knows, TensorFlow would else do what
+    needs no batch: decay weights, and count a step.
+    \"\"\"
+    step = model.train_step
+
+    def train_step(data):
+        given = [each for each in tf.nest.flatten(data) if each is not None]
+        with tf.control_dependencies(given):
+            return step(data)
+
+    model.train_step = train_step
+
+
+"""
+"""The function by which the end of data of unknown length changes nothing."""
+
+
+def streams(fitted: FittedPlan, **words: str) -> str:
+    """The functions that give the streams of a function of the user's.
+
+    `words` name its `file`, the `function` in it and its `options`.
+    """
+    alone = "one by one" in fitted.seen.streamed
+    opened = fitted.seen.of_unknown_length or fitted.seen.endless
+    return fill(
+        _STREAMS,
+        opened=_OPENED_ANEW if opened else "",
+        again=_read_anew(alone=alone) if opened else "",
+        batched=_BATCHED if alone else "",
+        seeds=_SEEDS,
+        **words,
+        **_places(fitted.plan),
+    )
+
+
+def _read_anew(*, alone: bool) -> str:
+    """Return the functions that read streams anew, of samples or of batches."""
+    shape = "np.shape(array)" if alone else "(None, *np.shape(array)[1:])"
+    made = fill(_READ_ANEW, left="" if alone else " or make is None", shape=shape)
+    return made.removesuffix("\n")
+
+
+def _places(plan: Plan) -> dict[str, str]:
+    """The order of the batches of a `PyDataset`."""
+    if not plan.training.shuffle:
+        return {"generator": "", "places": "range(len(files))", "order": "in their own order"}
+    drawn = "generator = np.random.Generator(np.random.PCG64([0x0DE2, SEED, epoch]))"
+    order = "by seed and epoch alone"
+    places = "generator.permutation(len(files))"
+    return {"generator": drawn, "places": places, "order": order}
