@@ -15,7 +15,7 @@ from gpu_studio.plan.rules import (
     source_rules,
     training_rules,
 )
-from gpu_studio.plan.strategies import cluster_of
+from gpu_studio.plan.strategies import cluster_of, strategy_of
 from gpu_studio.plan.values import VERSION, Plan, Problem
 
 Rule = Callable[[Plan, Machine | None], Iterator[Problem]]
@@ -96,7 +96,9 @@ def validate(plan: Plan, machine: Machine | None = None) -> list[Problem]:
     the run is of this machine. Never raises.
     """
     cluster = cluster_of(plan)
-    if cluster is not None and cluster.start != "local":
+    # Servers are started on this machine only, also where the plan (wrongly) says otherwise.
+    elsewhere = cluster is not None and cluster.start != "local" and not strategy_of(plan).serves
+    if elsewhere:
         machine = None
     return [problem for _, rule in RULES for problem in rule(plan, machine)]
 

@@ -79,6 +79,15 @@ def test_that_a_button_mends_it(setting):
     assert problem not in validate(mend.make(plan), CPU)
 
 
+def test_that_starting_servers_here_finds_no_problem_that_was_not_told_before():
+    plan = changed("cluster.start=slurm", 'devices.visible=["GPU:0"]')
+    before = validate(plan, CPU)
+    (start,) = [each for each in before if each.field == "cluster.start"]
+    mend = mend_of(start, plan, CPU)
+    assert mend is not None
+    assert set(validate(mend.make(plan), CPU)) == set(before) - {start}
+
+
 def test_that_updates_are_said_with_servers_only():
     plan = with_settings(a_plan(), ("distribution.strategy=multi_worker", TOGETHER))
     (problem,) = validate(plan, CPU)
