@@ -16,7 +16,7 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.own_code import called, place_of
 from gpu_studio.export.script_data import Header, ScriptData
 from gpu_studio.export.script_text import call, fill, literal
-from gpu_studio.export.tables import table_lines
+from gpu_studio.export.tables import TableFacts, table_lines
 from gpu_studio.plan import reference
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.data import SUFFIXES, Layout, are_pixels, are_scaled
@@ -109,12 +109,9 @@ def loading(facts: ScriptFacts) -> tuple[str, str]:
     if facts.plan.data.python is not None:
         return own_data(facts)
     if facts.source.table is not None:
-        head, load = table_lines(facts.source.table, in_files=facts.source.in_files)
-        if facts.source.table.columns.images is not None:
-            places = [("IMAGES", Path(facts.source.table.folder))]
-            reading = _PICTURES_HEAD if facts.source.in_files else _PIXELS_HEAD
-            head = _images_head(places, facts.source.shape) + reading + head
-        return head, load
+        source, table = facts.source, facts.source.table
+        head, load = table_lines(table, in_files=source.in_files)
+        return images_of_table(table, source.shape, in_files=source.in_files) + head, load
     if facts.source.file is not None:
         return _file_head(facts.source.file), _file(facts.source)
     name = str(facts.plan.data.name)
@@ -130,6 +127,14 @@ def loading(facts: ScriptFacts) -> tuple[str, str]:
     if name == "regression":
         return "", fill(_REGRESSION, **{key: _grouped(value) for key, value in values.items()})
     return "", _keras_images(name, grey=name != "cifar10")
+
+
+def images_of_table(table: TableFacts, shape: tuple[int, ...], *, in_files: bool) -> str:
+    """Return the lines that read images which a table names; empty where it names none."""
+    if table.columns.images is None:
+        return ""
+    head = _images_head([("IMAGES", Path(table.folder))], shape)
+    return head + (_PICTURES_HEAD if in_files else _PIXELS_HEAD)
 
 
 def digits_file() -> Path:

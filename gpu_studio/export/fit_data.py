@@ -5,11 +5,13 @@ from __future__ import annotations
 from gpu_studio.export import data as of_loop
 from gpu_studio.export import data_sets
 from gpu_studio.export.data import split_head, split_lines
+from gpu_studio.export.data_sets import images_of_table
 from gpu_studio.export.fit_streams import streams
 from gpu_studio.export.fitted import FittedPlan, folder_of_texts, holds_texts
 from gpu_studio.export.locating import located
+from gpu_studio.export.script_data import stay_in_files
 from gpu_studio.export.script_text import call, fill, literal
-from gpu_studio.export.tables import nested_table
+from gpu_studio.export.tables import TableFacts, nested_table
 from gpu_studio.plan.catalogue import scale_of
 from gpu_studio.plan.data import CHANNELS, SMALLEST_SIDE, TEXT_FILES, groups_array
 
@@ -46,7 +48,7 @@ def named(found):
 
 _NESTED = """\
 def named(file):
-    \"\"\"The arrays of an .npz file; those called x/left and x/right are parts of one x.\"\"\"
+    \"\"\"The arrays of an .npz file; those called x/left and x/right are parts of x.\"\"\"
 
     def tuples(tree):
         if not isinstance(tree, dict):
@@ -163,6 +165,12 @@ x, y = (tf.gather(each, some) for each in held)
 # Images are read when they are wanted, and are then numbers from 0 to $most.
 x = pictures(x)
 return $numbers, y"""
+_GATHERED_IMAGES = """\
+x, *rest = keras.tree.map_structure(lambda each: tf.gather(each, some), held)
+$read
+# Images are bytes until they are wanted, and then numbers from 0 to $most.
+$part = tf.cast($part, tf.float32)$scaled
+return x, *rest"""
 _GATHERED_TEXTS = """\
 x, y = (tf.gather(each, some) for each in held)
 # Texts are read when they are wanted.
@@ -191,7 +199,7 @@ if picture and len(sides) == 2:
 
 def loading(fitted: FittedPlan) -> str:
     """The functions that load the data. Raises ExportError."""
-    plan, seen = fitted.plan, fitted.seen
+    plan = fitted.plan
     if plan.data.python is not None:
         return _returned(fitted)
     if holds_texts(plan):
@@ -201,15 +209,39 @@ def loading(fitted: FittedPlan) -> str:
         head, load = data_sets.loading(fitted.facts)
         return head + _loaded(fitted, load)
     if fitted.facts.source.table is not None:
-        head, load = nested_table(fitted.facts.source.table, plan.data, seen)
-        shares = _held_out(fitted)
-        head, split = head + split_head(plan.data.split, shares), _splits(fitted, shares)
-        made = fill(_TABLE, load=load, split=split)
-        return head + _ROWS_OF + made + _batches(fitted, _GATHERED)
+        return _nested_table(fitted, fitted.facts.source.table)
     path = literal(str(located("data.file", str(plan.data.file), fitted.facts.base)))
     place = call("DATA_FILE = ", "Path", [path])
     head = f"# Where the data are; on another machine, say where they are there.\n{place}\n\n\n"
     return head + _NESTED + _arrays(fitted, _OPENED)
+
+
+def _nested_table(fitted: FittedPlan, table: TableFacts) -> str:
+    """Return the functions for a table of several inputs or targets, or with weights."""
+    data, seen, image = fitted.plan.data, fitted.seen, table.columns.images
+    shares, in_files = _held_out(fitted), image is not None and stay_in_files(fitted.seen)
+    shapes = {each.path: tuple(size or 1 for size in each.shape) for each in seen.inputs}
+    head, load = nested_table(table, data, seen, in_files=in_files)
+    head = (
+        images_of_table(table, shapes.get((str(image),), shapes.get((), ())), in_files=in_files)
+        + head
+    )
+    made = fill(_TABLE, load=load, split=_splits(fitted, shares))
+    gathered = _GATHERED
+    if image is not None:
+        part, plain = (
+            f"x[{literal(image)}]" if (image,) in shapes else "x",
+            scale_of(data) == "none",
+        )
+        gathered = fill(
+            _GATHERED_IMAGES,
+            part=part,
+            read=f"{part} = pictures({part})" if in_files else "",
+            most="255" if plain else "1",
+            scaled="" if plain else " / 255",
+        )
+    head += split_head(data.split, shares) + _ROWS_OF
+    return head + made + _batches(fitted, gathered, in_files=in_files)
 
 
 def _returned(fitted: FittedPlan) -> str:

@@ -183,7 +183,8 @@ def own_arguments(facts: ScriptFacts, own: Reference, given: Mapping[str, object
     """Return the arguments that name a function of the user's own, and its options."""
     file = literal(str(located("training", own.file, facts.base)))
     options = literal(given)
-    return [f"Path({file})", literal(own.function), options]
+    path = call("", "Path", [file], indent=9)  # with the comma behind it
+    return [path, literal(own.function), options]
 
 
 def optimizer_parameters(facts: ScriptFacts) -> list[str]:

@@ -175,16 +175,13 @@ def learnt(cells, kind):
 """
 
 
-def nested_table(table: TableFacts, data: Data, seen: DataFacts) -> tuple[str, str]:
+def nested_table(
+    table: TableFacts, data: Data, seen: DataFacts, *, in_files: bool = False
+) -> tuple[str, str]:
     """Return the lines before `load_data`, and the lines in it that make `arrays`.
 
-    It is for several inputs or targets, and for weights. Raises ExportError.
+    It is for several inputs or targets, and for weights. Images may stay `in_files`.
     """
-    if table.columns.images is not None:
-        raise ExportError(
-            "A script reads images that a table names where they are the only input, with one "
-            "target and no weights. Give the data by a function of your own, or train by a run."
-        )
     head, _ = table_lines(table)
     texts = TABLE.values(data.options)["texts"]
     # Several are seen in the order of their names, and not in that of the plan.
@@ -199,13 +196,13 @@ def nested_table(table: TableFacts, data: Data, seen: DataFacts) -> tuple[str, s
         for each in table.columns.targets
     }
     target = wanted[table.columns.targets[0]] if len(wanted) == 1 else _dictionary(wanted)
-    parts = [f'"x": {_inputs(seen)},', f'"y": {target},']
+    parts = [f'"x": {_inputs(table, seen, in_files=in_files)},', f'"y": {target},']
     if table.columns.weight is not None:
         parts.append(f'"sample_weight": numbers(table[{literal(table.columns.weight)}]),')
     if table.columns.groups is not None:
         name = literal(table.columns.groups)
         parts.append(f"{name}: np.array(table[{name}]),")
-    matrix = not any(each.path for each in seen.inputs)
+    matrix = table.columns.images is None and not any(each.path for each in seen.inputs)
     inputs = listing("inputs = ", [*map(literal, table.columns.inputs)], indent=4)
     columns = f"{inputs}\ncolumns = [numbers(table[name]) for name in inputs]" if matrix else ""
     return head + _FURTHER_HEAD, fill(_NESTED_LOAD, inputs=columns, parts="\n".join(parts))
@@ -216,27 +213,33 @@ def _dictionary(values: Mapping[str, str]) -> str:
     return f"{{\n{rows}}}"
 
 
-def _inputs(seen: DataFacts) -> str:
-    """Return the inputs as an expression: one matrix, or columns by their names."""
+def _inputs(table: TableFacts, seen: DataFacts, *, in_files: bool) -> str:
+    """Return the inputs as an expression: one matrix, images, or both by their names."""
     kinds = {str(each.path[0]): each for each in seen.inputs if each.path}
+    images = table.columns.images
+    read = "" if images is None else _pictures(images, in_files=in_files)
     if not kinds:
-        return "np.stack(columns, axis=1).astype(np.float32)"
-    return _dictionary(
-        {
-            name: f"np.array(table[{literal(name)}])[:, None]"
-            if kind.dtype == "string"
-            else f"numbers(table[{literal(name)}]).astype({literal(kind.dtype)})[:, None]"
-            for name, kind in kinds.items()
-        }
-    )
+        return read or "np.stack(columns, axis=1).astype(np.float32)"
+    found = {
+        name: f"np.array(table[{literal(name)}])[:, None]"
+        if kind.dtype == "string"
+        else f"numbers(table[{literal(name)}]).astype({literal(kind.dtype)})[:, None]"
+        for name, kind in kinds.items()
+    }
+    return _dictionary(found | ({} if images is None else {images: read}))
+
+
+def _pictures(column: str, *, in_files: bool) -> str:
+    """Return the images that a column names as an expression: their bytes, or their files."""
+    files = f"IMAGES / name for name in table[{literal(column)}]"
+    if in_files:
+        return f"np.array([os.fsencode({files.replace(' for', ') for', 1)}])"
+    return f"pixels([{files}])"
 
 
 def _samples(table: TableFacts, *, in_files: bool) -> str:
-    if table.columns.images is not None and in_files:
-        names = literal(table.columns.images)
-        return f"x = np.array([os.fsencode(IMAGES / name) for name in table[{names}]])"
     if table.columns.images is not None:
-        return f"x = pixels([IMAGES / name for name in table[{literal(table.columns.images)}]])"
+        return f"x = {_pictures(table.columns.images, in_files=in_files)}"
     inputs = listing("inputs = ", [*map(literal, table.columns.inputs)], indent=4)
     return fill(_MATRIX, inputs=inputs)
 
