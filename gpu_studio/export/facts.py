@@ -184,7 +184,7 @@ class ScriptFacts:
     def joins(self) -> bool:
         """Whether replicas that mirror each other must join to update weights in a condition."""
         training, strategy = self.plan.training, strategy_of(self.plan)
-        mirrored = self.several and not (strategy.clusters or strategy.has_parameter_device)
+        mirrored = self.several and not strategy.has_parameter_device
         asked = any(training.options.get(option) for option in CONDITIONAL)
         return mirrored and (asked or reference(training.optimizer) is not None)
 

@@ -7,12 +7,13 @@ gets the samples in the order of a run and draws the same random numbers: losses
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.fit_callbacks import callbacks_of
 from gpu_studio.export.fit_compile import own_functions
 from gpu_studio.export.fit_data import loading
-from gpu_studio.export.fit_model import building, model_parameters, table
+from gpu_studio.export.fit_model import building, model_parameters
 from gpu_studio.export.fit_placed import PLACING, fit_placed
 from gpu_studio.export.fit_shares import (
     ADDED,
@@ -24,21 +25,22 @@ from gpu_studio.export.fit_shares import (
     SHARES,
 )
 from gpu_studio.export.fit_streams import AFTER_DATA, AS_DATASET, COPIED, NEXT_ONES
+from gpu_studio.export.fit_workers import (
+    SETUP,
+    SKIPPED_OF_ARRAYS,
+    SKIPPED_OF_STREAM,
+    fit_workers,
+)
 from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.joined_updates import UPDATE_BY_SUMS, UPDATE_FOR_ALL
-from gpu_studio.export.locating import located
 from gpu_studio.export.model import counts_tokens
-from gpu_studio.export.own_code import called
 from gpu_studio.export.passes import SHOW
-from gpu_studio.export.phases import made_callback, phases, phases_callback, slots_moved
+from gpu_studio.export.phases import phases, phases_callback, slots_moved
 from gpu_studio.export.prepared import prepared, preparing
-from gpu_studio.export.script_text import call, fill, functions_of, indented, literal, options
+from gpu_studio.export.script_text import call, fill, functions_of, indented, literal
 from gpu_studio.export.strategies import written_as
 from gpu_studio.export.training import main, precision, saves
-from gpu_studio.plan import Callback, reference, strategy_of
-from gpu_studio.plan import callbacks as known
-from gpu_studio.plan.keras_objects import more_is_better
-from gpu_studio.plan.references import SCHEDULE
+from gpu_studio.plan import strategy_of
 
 _DRAWS = """\
 class SameDraws(keras.callbacks.Callback):
@@ -91,10 +93,10 @@ if isinstance(training, tf.data.Dataset):
     training = training.map(copied)"""
 _HELD = """\
 if inspect.isgenerator(validation):
-    validation = next_ones(validation, $most)$copied"""
+    validation = next_ones($given)$copied"""
 
 _TRAIN = """\
-def train(arguments):
+def train($parameters):
     \"\"\"Load the data, build the model, and fit it.\"\"\"
     $strategy
     $precision
@@ -110,7 +112,7 @@ def train(arguments):
     $waiting
 
     def tell(epoch, logs):
-        show(f"epoch {epoch + 1}/{arguments.epochs}", logs)
+        $tell
 
     $callbacks
     model.fit(
@@ -130,12 +132,12 @@ $main
 _BATCHES = """\
 samples = len(keras.tree.flatten(training)[0])
 steps_per_epoch = -(-samples // BATCH_SIZE)  # rounded up
-training = batches(training, lambda at: order_of(samples, at), arguments.epochs)"""
+$made"""
 _IN_PASSES = """\
 samples = len(keras.tree.flatten(training)[0])
 steps_of_pass = -(-samples // BATCH_SIZE)  # rounded up
 steps_per_epoch = min($asked, steps_of_pass)
-passes = itertools.count()
+$begun
 training = batches(training, lambda _: order_of(samples, next(passes)), 1)"""
 _EVALUATED = """\
 {0}_rows = np.arange(len(keras.tree.flatten({0})[0]))
@@ -143,6 +145,7 @@ _EVALUATED = """\
 _STREAMED = """\
 steps = $asked
 $known
+$skip
 if isinstance(training, keras.utils.PyDataset):
     steps = steps or len(training)
     training = in_order(training, arguments.epochs)"""
@@ -161,31 +164,35 @@ _SCOPE = """\
 # In the strategy's scope, variables are made where it keeps them: $where.
 with strategy.scope():
     $make"""
-_SHOWN = "keras.callbacks.LambdaCallback(on_epoch_end=tell)"
+_SHOW = 'show(f"epoch {epoch + 1}/{arguments.epochs}", logs)'
 _SAVE = """\
 model.built = True  # also where its steps were called alone
 model.save_weights(arguments.output / "last.weights.h5")"""
 _TEST = """\
 results = model.evaluate(test, callbacks=callbacks, verbose=0, return_dict=True)
-show("test", {f"test_{name}": value for name, value in results.items()})"""
+$show"""
+_SHOW_TEST = 'show("test", {f"test_{name}": value for name, value in results.items()})'
 
 
 def fitting(fitted: FittedPlan) -> str:
     """The functions `train` and `main`, with the classes and functions that they use."""
     plan, facts, streamed = fitted.plan, fitted.facts, bool(fitted.seen.streamed)
     several = strategy_of(plan).replicates
-    test = _TEST if "test" in fitted.splits else ""
+    tested = fill(_TEST, show=_by_first(fitted, _SHOW_TEST))
+    test = tested if "test" in fitted.splits else ""
     if streamed:
-        test = f"if test is not None:\n{indented(_TEST, 4)}"
+        test = f"if test is not None:\n{indented(tested, 4)}"
     written = written_as(plan)
     made = f"model = build_model({', '.join(model_parameters(fitted, 'arguments.epochs'))})"
     names = fitted.splits
     one = len(names) == 1 and plan.data.python is None and not fitted.seen.nested
-    make, callbacks = f"{made}\n{preparing(facts)}".rstrip(), "\n".join(_callbacks(fitted))
+    make, callbacks = f"{made}\n{preparing(facts)}".rstrip(), "\n".join(callbacks_of(fitted))
     known = _known_steps(fitted) if "steps_per_epoch" in made + callbacks else ""
     whole = fill(
         _TRAIN,
-        strategy="strategy = make_strategy()" if written.has_scope else "",
+        parameters="arguments, strategy" if facts.clusters else "arguments",
+        strategy=_made_strategy(fitted),
+        tell=_by_first(fitted, _SHOW),
         precision=precision(facts),
         splits=f"({names[0]},)" if one else ", ".join(names),
         tokens=_tokens(fitted),
@@ -199,7 +206,7 @@ def fitting(fitted: FittedPlan) -> str:
         waiting="wait_for_data(model)" if fitted.seen.of_unknown_length else "",
         callbacks=callbacks,
         given="\n".join(_fit_arguments(fitted)),
-        save=_SAVE if saves(facts) else "",
+        save=_by_first(fitted, _SAVE) if saves(facts) else "",
         test=test,
         main=main(facts),
     )
@@ -213,7 +220,18 @@ def fitting(fitted: FittedPlan) -> str:
     built += COPIED if several and streamed else ""
     rates = functions_of("callbacks/made.py", "rate_at") if "rate_at(" in whole else ""
     later = f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
-    return f"{draws}{later}{built}{shares}{rates}{SHOW}\n\n{whole}"
+    return f"{draws}{later}{built}{shares}{fit_workers(fitted)}{rates}{SHOW}\n\n{whole}"
+
+
+def _made_strategy(fitted: FittedPlan) -> str:
+    if fitted.facts.clusters:
+        return SETUP
+    return "strategy = make_strategy()" if written_as(fitted.plan).has_scope else ""
+
+
+def _by_first(fitted: FittedPlan, lines: str) -> str:
+    """Return the lines as only one of several workers does them."""
+    return f"if first:\n{indented(lines, 4)}" if fitted.facts.clusters else lines
 
 
 def _slots(facts: ScriptFacts) -> str:
@@ -283,9 +301,18 @@ def _batched(fitted: FittedPlan, known: str) -> str:
     if fitted.seen.streamed:
         asked = fitted.plan.training.steps_per_epoch or None
         once = not fitted.seen.endless and not asked
-        return fill(_STREAMED, asked=str(asked), known=known) + (_READ_ONCE if once else "")
-    asked = fitted.plan.training.steps_per_epoch
-    lines = [fill(_IN_PASSES, asked=str(asked)) if asked else _BATCHES]
+        skip = SKIPPED_OF_STREAM if fitted.facts.clusters else ""
+        made = fill(_STREAMED, asked=str(asked), known=known, skip=skip)
+        return made + (_READ_ONCE if once else "")
+    asked, clusters = fitted.plan.training.steps_per_epoch, fitted.facts.clusters
+    if asked:
+        begun = SKIPPED_OF_ARRAYS if clusters else "passes = itertools.count()"
+        lines = [fill(_IN_PASSES, asked=str(asked), begun=begun)]
+    else:
+        at, epochs = "at", "arguments.epochs"
+        at, epochs = (f"begun + {at}", f"{epochs} - begun") if clusters else (at, epochs)
+        given = ["training", f"lambda at: order_of(samples, {at})", epochs]
+        lines = [fill(_BATCHES, made=call("training = ", "batches", given, indent=4))]
     lines += [_EVALUATED.format(name) for name in fitted.splits[1:]]
     return "\n".join(lines)
 
@@ -302,12 +329,17 @@ def _generated(fitted: FittedPlan) -> str:
     lines += [_COPIES] if several else []
     if most:
         copied = ".map(copied)" if several else ""
-        lines.append(fill(_HELD, most=str(most), copied=copied))
+        often = fitted.plan.training.validation_freq
+        passed = f", begun // {often}" if often > 1 else ", begun"
+        given = f"validation, {most}{passed if fitted.facts.clusters else ''}"
+        lines.append(fill(_HELD, given=given, copied=copied))
     return "\n".join(lines)
 
 
 def _fit_arguments(fitted: FittedPlan) -> Iterator[str]:
     training = fitted.plan.training
+    if fitted.facts.clusters:
+        yield "initial_epoch=begun,"
     yield f"steps_per_epoch={'steps' if fitted.seen.streamed else 'steps_per_epoch'},"
     if "validation" in fitted.splits:
         yield "validation_data=validation,"
@@ -321,100 +353,6 @@ def _fit_arguments(fitted: FittedPlan) -> Iterator[str]:
         weights = {each: given.get(each, 1.0) for each in range(classes)}
         spelled = ", ".join(f"{key}: {literal(value)}" for key, value in weights.items())
         yield f"class_weight={{{spelled}}},"
-
-
-def _callbacks(fitted: FittedPlan) -> Iterator[str]:
-    """Return the lines that make the callbacks, in the order of a run."""
-    training, built_in, own = fitted.plan.training, [], []
-    for place, each in enumerate(training.callbacks):
-        if not reference(each.name):
-            yield from _rates(place, each)
-            built_in.append(_built_in(fitted, place, each))
-            continue
-        yield from _own_callback(fitted, place, each)
-        own.append(f"*keras.tree.flatten(own_{place})")
-    mine = [*built_in, *own]
-    if training.phases and mine:
-        yield from _listed("others", mine)
-        mine = ["*others"]
-    first = ["SameDraws()"] if fitted.draws else []
-    first += [made_callback(fitted.facts)] if training.phases else []
-    yield from _listed("callbacks", [*first, *mine, *_of_plan(fitted), _SHOWN])
-
-
-def _listed(name: str, items: Iterable[str]) -> Iterator[str]:
-    """Return the lines that make a list of these expressions."""
-    yield f"{name} = ["
-    yield from (indented(f"{each},", 4) for each in items)
-    yield "]"
-
-
-def _of_plan(fitted: FittedPlan) -> list[str]:
-    """Return the callbacks that do what a run does by itself: stop early, and keep the best."""
-    training, made = fitted.plan.training, []
-    if rule := training.early_stopping:
-        given = {"monitor": rule.monitor, "min_delta": rule.min_delta}
-        given |= {"patience": max(rule.patience, 1), "mode": _mode(rule.monitor)}
-        given |= {"restore_best_weights": True} if rule.restore_best else {}
-        made.append(call("", "keras.callbacks.EarlyStopping", options(given), indent=8))
-    # Which measures a step of its own returns, and whether it can be saved so early, is not known.
-    if saves(fitted.facts) and not fitted.built.own_steps:
-        monitor = training.checkpoint.monitor
-        given = {"save_best_only": True, "save_weights_only": True}
-        given |= {"monitor": monitor, "mode": _mode(monitor)}
-        path = 'arguments.output / "best.weights.h5"'
-        made.append(call("", "keras.callbacks.ModelCheckpoint", [path, *options(given)], indent=8))
-    return made
-
-
-def _mode(monitor: str) -> str:
-    return "max" if more_is_better(monitor) else "min"
-
-
-def _own_callback(fitted: FittedPlan, place: int, named: Callback) -> Iterator[str]:
-    field = f"training.callbacks[{place}]"
-    where = reference(named.name)
-    if where is None:
-        raise AssertionError(named.name)
-    file = literal(str(located(field, where.file, fitted.facts.base)))
-    offered = {"model": "model", "epochs": "arguments.epochs", "batch_size": "BATCH_SIZE"}
-    steps = "steps_per_epoch" if fitted.counts_steps else "None"
-    yield table("offered", {**offered, "steps_per_epoch": steps, "seed": "SEED"})
-    given = [
-        call("", "Path", [file], indent=9),  # with the comma behind it
-        called(where, "callbacks", fitted.facts),
-        literal(named.options),
-        "offered",
-    ]
-    yield call(f"own_{place} = ", "call_own", given, indent=4)
-
-
-def _rates(place: int, named: Callback) -> Iterator[str]:
-    """Return the lines that make the table of rates that a callback of the plan goes by."""
-    table = known.rates_of(named.options.get(known.RATES, {})) or {}
-    if named.name == known.SCHEDULER and table:
-        rows = (f"    {epoch}: {literal(rate)}," for epoch, rate in table.items())
-        yield "\n".join([f"rates_{place} = {{", *rows, "}"])
-
-
-def _built_in(fitted: FittedPlan, place: int, named: Callback) -> str:
-    given = dict(named.options)
-    if named.name == known.PLATEAU:
-        return call("", "keras.callbacks.ReduceLROnPlateau", options(given), indent=8)
-    if named.name == known.TERMINATE:
-        return "keras.callbacks.TerminateOnNaN()"
-    if named.name == known.TABLE:
-        file = literal(given.get(known.FILE, "epochs.csv"))
-        path = f"arguments.output / {file}" if saves(fitted.facts) else file
-        separator = literal(given.get("separator", ","))
-        return call("", "keras.callbacks.CSVLogger", [path, separator], indent=8)
-    own = f"lambda epoch, now: rate_at(rates_{place}, epoch, now)"
-    where = reference(str(given.get(SCHEDULE, "")))
-    if where is not None:
-        file = literal(str(located("training.callbacks", where.file, fitted.facts.base)))
-        path = call("", "Path", [file], indent=17)
-        own = call("", "own", [path, literal(where.function)], indent=12)
-    return call("", "keras.callbacks.LearningRateScheduler", [own], indent=8)
 
 
 def _preparing(fitted: FittedPlan) -> str:

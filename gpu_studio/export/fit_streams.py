@@ -103,12 +103,15 @@ def as_dataset(generator):
 """
 """The function by which a generator can be looked at before `fit` reads it."""
 NEXT_ONES = """\
-def next_ones(generator, most):
+def next_ones(generator, most, passed=0):
     \"\"\"So many batches for each epoch: the first that `fit` looks at, and the next ones.
 
-    From a generator `fit` reads ahead, and leaves out what it has read by then.
+    From a generator `fit` reads ahead, and leaves out what it has read by then. So many
+    epochs have `passed` before this start.
     \"\"\"
     first = [tuple(batch) for batch in itertools.islice(generator, 2)]
+    for _ in itertools.islice(generator, passed * max(0, most - len(first))):
+        pass
 
     def kind(array):
         return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)

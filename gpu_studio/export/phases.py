@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.joined_updates import LET_UPDATE_FOR_ALL
 from gpu_studio.export.optimizers import OFFERED, own_arguments
 from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.strategies import written_as
@@ -145,7 +146,7 @@ def following(facts: ScriptFacts, steps: str, names: Iterable[str]) -> str:
     """
     if not facts.plan.training.phases:
         return ""
-    new = _begun(facts, "", "", indent=8)
+    new = _begun(facts, LET_UPDATE_FOR_ALL if facts.joins else "", "", indent=8)
     return fill(_FOLLOWING, begin=new, steps=steps, names=", ".join(names))
 
 

@@ -12,12 +12,10 @@ from gpu_studio.export.meeting import BY_FIT, ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.export.strategies.parameter_server import WHY_NO_SERVERS
 from gpu_studio.plan import (
-    Machine,
     Plan,
     PlanError,
     Problem,
     reference,
-    replicas,
     shown,
     strategy_of,
     validate,
@@ -29,23 +27,19 @@ from gpu_studio.plan.keras_objects import (
     WHOLE_BATCH_LOSSES,
     keras_name,
 )
-from gpu_studio.plan.rules.training_rules import CONDITIONAL
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
 
 
-def check(plan: Plan, machine: Machine | None) -> None:
+def check(plan: Plan) -> None:
     """Raises ExportError, in words, for a plan that is invalid or that no script can carry out."""
     _refuse_invalid(plan)
     refuse_parts(plan)
     for reason in [
         *_unwritten(plan),
-        *_phases(plan),
         *_options(plan),
         *_callbacks(plan),
-        *_replicas(plan, machine),
         *written_as(plan).refusals(plan),
-        *_lengths(plan),
     ]:
         raise ExportError(reason)
 
@@ -72,24 +66,11 @@ def writable(plan: Plan, problems: Iterable[Problem]) -> list[Problem]:
 def check_fitted(plan: Plan) -> None:
     """Raises ExportError for a plan that no script carries out by Keras' `fit`."""
     _refuse_invalid(plan)
-    if strategy_of(plan).clusters:
-        raise ExportError(
-            "Keras' fit cannot train over several workers, and only fit trains what this plan "
-            "names: no script can do both. Choose another strategy."
-        )
     for reason in [
         *_names("training.options", plan.training.options),
         *written_as(plan).refusals(plan),
     ]:
         raise ExportError(reason)
-
-
-def _phases(plan: Plan) -> Iterator[str]:
-    if plan.training.phases and strategy_of(plan).clusters and plan.model.name is None:
-        yield (
-            "A script of several workers begins no later phase of a model of your own, whose "
-            "weights may have constraints. Leave training.phases out, or train by a run."
-        )
 
 
 def _unwritten(plan: Plan) -> Iterator[str]:
@@ -159,27 +140,6 @@ def _names(field: str, given: Mapping[str, Any]) -> Iterator[str]:
             yield f"{field} has {shown(key)}, which is not an option of Keras. Leave it out."
         elif isinstance(value, Mapping):
             yield f"{field}.{key} is a table, and Keras has no option that takes one. Leave it out."
-
-
-def _replicas(plan: Plan, machine: Machine | None) -> Iterator[str]:
-    """Refuse what Keras by itself cannot carry out on replicas of several workers."""
-    strategy = strategy_of(plan)
-    if not strategy.clusters or (machine and len(replicas(plan, machine)) < 2):
-        return
-    for option in CONDITIONAL:
-        if plan.training.options.get(option):
-            yield (
-                f"No script carries out training.options.{option} under {strategy.name}. "
-                'Leave it out, or set distribution.strategy = "mirrored".'
-            )
-
-
-def _lengths(plan: Plan) -> Iterator[str]:
-    if not strategy_of(plan).clusters:
-        return
-    for name in ("steps_per_epoch", "validation_steps"):
-        if getattr(plan.training, name):
-            yield f"A script of several workers takes all of the data. Set training.{name} to 0."
 
 
 def _is_name(key: str) -> bool:

@@ -160,6 +160,9 @@ def _what_first(facts: ScriptFacts) -> str:
 
 
 _HELPERS = """\
+CONSTRAINTS = []  # weights, and what keeps each in its bounds
+
+
 class Assigned(keras.StatelessScope):
     \"\"\"Catches what layers assign: replicas may not write while the model is called.\"\"\"
 
@@ -213,9 +216,11 @@ def constrain(strategy, constraints):
 _TAKEN_OFF = """\
 # The optimizer would have each replica write what a constraint gives, which not every
 # strategy allows: the steps do it instead.
-constraints = [(v, v.constraint) for v in model.trainable_variables if v.constraint]
-for variable, _ in constraints:
-    variable.constraint = None"""
+for variable in model.trainable_variables:
+    if variable.constraint:
+        CONSTRAINTS.append((variable, variable.constraint))
+        variable.constraint = None
+constraints = [each for each in CONSTRAINTS if each[0].trainable]"""
 
 _OWN_TRAIN = """\
 def judged(x, y, weight, step, training):

@@ -5,6 +5,7 @@ Its opening and its devices are written here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from gpu_studio.export.script_text import (
 from gpu_studio.export.steps import steps
 from gpu_studio.export.strategies import strategy
 from gpu_studio.export.training import saves, training
-from gpu_studio.export.workers import RUN_WORKERS
+from gpu_studio.export.workers import run_workers
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import Carve, DeviceSettings, Machine, Plan, visible_cards
 from gpu_studio.plan.catalogue import DATA, MODELS
@@ -324,7 +325,7 @@ def _about(facts: ScriptFacts) -> list[str]:
         data=_described(plan.data.name, path_of(plan.data), DATA),
         version=__version__,
         parquet=' "pyarrow>=20"' if _reads_parquet(facts) else "",
-        run=RUN_WORKERS if facts.clusters else _RUN.format(output=output),
+        run=run_workers(facts) if facts.clusters else _RUN.format(output=output),
         saves=", and saves the model where --output says" if saves(facts) else "",
     )
     if facts.machine is not None and facts.machine.practice:
@@ -379,10 +380,13 @@ def python_script(
         common = [part(fitted.facts) for part in (opening, libraries, devices, strategy)]
         parts = [*common, *(part(fitted) for part in FIT_PARTS)]
     else:
-        refusals.check(plan, machine)
+        refusals.check(plan)
         facts = ScriptFacts.of(plan, machine, base, seen, built)
         parts = [part(facts) for part in _PARTS]
     return _finished("\n\n".join(part.strip("\n") + "\n" for part in parts if part))
+
+
+_KINDS = ("Iterable", "Mapping", "MutableMapping", "MutableSequence", "MutableSet")
 
 
 def _finished(script: str) -> str:
@@ -400,9 +404,13 @@ def _finished(script: str) -> str:
     if "itertools." in script:
         before = ("io", "inspect", "importlib.util", "ctypes", "csv", "argparse")
         script = _imported(script, "itertools", before)
-    if "def is_stream(" in script:
+    of_kinds = [each for each in _KINDS if re.search(rf"\b{each}\b", script)]
+    if of_kinds:
         line = "from pathlib import Path\n"
-        script = script.replace(line, f"from collections.abc import Iterable, Mapping\n{line}", 1)
+        kinds = f"from collections.abc import {', '.join(of_kinds)}\n"
+        script = script.replace(line, f"{kinds}{line}", 1)
+    if "hashlib." in script:
+        script = _imported(script, "hashlib", ("functools", "ctypes", "csv", "argparse"))
     if "def set_seeds(" in script:
         script = _imported(script, "random", ("os",))
     if "fnmatch." in script:

@@ -114,12 +114,12 @@ while phase < len(PHASES) and PHASES[phase][0] <= epoch:
     kept = begin_next()"""
 _ALL_BATCHES = "batches(training, batch_size, order_of(samples, epoch))"
 _NEXT_BATCHES = """\
-if done % steps_of_pass == 0:  # all samples have been trained on
-    passes = done // steps_of_pass
-    order = iter(batches(training, batch_size, order_of(samples, passes)))"""
+# The next $asked batches, or what is left of this pass over the samples.
+passes, begun = divmod($done, steps_of_pass)
+order = order_of(samples, passes)[begun * batch_size :][: $asked * batch_size]"""
 _RESUME = 'parser.add_argument("--resume", action="store_true")'
 _BEGUN = 'state.pop("losses", []), state.pop("sizes", [])'
-_REST = "rest = order_of(samples, epoch)[sum(sizes) :]  # without what is done"
+_REST = "rest = $order[sum(sizes) :]  # without what is done"
 _OUTPUT = 'parser.add_argument("--output", type=Path, default=Path("trained"))'
 _DIRECTORY = "arguments.output.mkdir(parents=True, exist_ok=True)"
 
@@ -194,7 +194,7 @@ def training(facts: ScriptFacts) -> str:
 def _counters(facts: ScriptFacts, counts: bool) -> Iterator[str]:
     if counts and not facts.clusters:
         yield "step = 0"
-    if facts.plan.training.steps_per_epoch:
+    if facts.plan.training.steps_per_epoch and not facts.clusters:
         yield "done = 0"
     if at_most := facts.plan.training.validation_steps:
         yield f"samples_evaluated = {at_most} * batch_size"
@@ -204,7 +204,7 @@ def _counters(facts: ScriptFacts, counts: bool) -> Iterator[str]:
 def _in_epoch(facts: ScriptFacts, counts: bool) -> Iterator[str]:
     if counts:
         yield "step += 1"
-    if facts.plan.training.steps_per_epoch:
+    if facts.plan.training.steps_per_epoch and not facts.clusters:
         yield "done += 1"
     if saving := saving_in_epoch(facts):
         yield saving
@@ -214,13 +214,16 @@ def _epochs(facts: ScriptFacts) -> dict[str, str]:
     """Return what the loop over the epochs begins with, and what shows and keeps one."""
     asked = facts.plan.training.steps_per_epoch
     shown = 'show(f"epoch {epoch + 1}/{arguments.epochs}", results)'
+    done = "step - len(sizes)" if facts.clusters else "done"
+    order = fill(_NEXT_BATCHES, asked=str(asked), done=done) if asked else ""
     if facts.clusters:
+        rest = fill(_REST, order="order" if asked else "order_of(samples, epoch)")
         return {
             "parameters": "arguments, strategy",
             "strategy": "",
             "epochs": 'state.get("epoch", 0), arguments.epochs',
             "begun": _BEGUN,
-            "order": _REST,
+            "order": f"{order}\n{rest}".lstrip("\n"),
             "batches": "batches(training, batch_size, rest)",
             "show": f"if first:\n    {shown}",
             "keep": "keep(epoch + 1)",
@@ -230,8 +233,8 @@ def _epochs(facts: ScriptFacts) -> dict[str, str]:
         "strategy": "strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
         "epochs": "arguments.epochs",
         "begun": "[], []",
-        "order": _NEXT_BATCHES if asked else "",
-        "batches": f"itertools.islice(order, {asked})" if asked else _ALL_BATCHES,
+        "order": order,
+        "batches": "batches(training, batch_size, order)" if asked else _ALL_BATCHES,
         "show": shown,
         "keep": "",
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill
 
-RUN_WORKERS = """\
+_RUN = """\
 It is started
 once for each worker, with all their addresses and the number of the worker:
 
@@ -21,9 +21,11 @@ once for each worker, with all their addresses and the number of the worker:
 
 `gpu-studio export PLAN --to launch`, `--to sbatch` and `--to kubernetes` write files that
 do so. All workers read the same data; only the first one writes. SIGTERM or SIGUSR1, to
-any of them, makes all keep their state after the same step, and end."""
+any of them, makes all $stopped."""
+_STOPPED_ANYWHERE = "keep their state after the same step, and end"
+_STOPPED_IN_FIT = "end after the same step; what is kept is each epoch's end"
 
-_HELPERS = """\
+_AGREEING = """\
 WISHES = []  # the signals that have asked this worker to stop
 ASK_EVERY = 10  # steps: then the workers ask each other whether one is to stop
 
@@ -68,14 +70,9 @@ def of_first(strategy, content):
     return pairs.astype(np.uint16).tobytes()[:size]
 
 
-def write_state(arguments, strategy, variables, metrics, best_weights, numbers):
+def write_kept(arguments, strategy, numbers, arrays):
     \"\"\"Keep what a later start goes on from. What is there is always whole.\"\"\"
-    counted = [v for metric in metrics for v in metric.variables]
-    totals = [on_all(strategy, v.value).numpy() for v in counted]
     if is_first(strategy):
-        arrays = {f"variable{n}": v.numpy() for n, v in enumerate(variables)}
-        arrays |= {f"counted{n}": total for n, total in enumerate(totals)}
-        arrays |= {f"best{n}": weights for n, weights in enumerate(best_weights or [])}
         part = arguments.output / "state.part"
         with part.open("wb") as file:
             np.savez(file, numbers=json.dumps(numbers), **arrays)
@@ -83,8 +80,8 @@ def write_state(arguments, strategy, variables, metrics, best_weights, numbers):
     on_all(strategy, tf.zeros(()))  # nobody goes on, or ends, before it is written
 
 
-def read_state(arguments, strategy, variables, metrics$begin):
-    \"\"\"Go on from what the first worker has kept, if any; its numbers.\"\"\"
+def read_kept(arguments, strategy):
+    \"\"\"What the first worker has kept, if any: its numbers, and its arrays.\"\"\"
     kept = arguments.output / "state.npz"
     there = is_first(strategy) and kept.is_file()
     if there and not arguments.resume:
@@ -93,17 +90,37 @@ def read_state(arguments, strategy, variables, metrics$begin):
         there = False
     content = of_first(strategy, kept.read_bytes() if there else b"")
     if not content:
-        return {}
-    counted = [v for metric in metrics for v in metric.variables]
+        return {}, {}
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        numbers = json.loads(str(file["numbers"]))
-        $phases
-        for n, variable in enumerate(variables):
-            variable.assign(file[f"variable{n}"])
-        for n, variable in enumerate(counted if is_first(strategy) else []):
-            variable.assign(file[f"counted{n}"])
-        best = [file[f"best{n}"] for n in range(len(variables)) if f"best{n}" in file]
-        return {**numbers, "best_weights": best or None}
+        arrays = {name: file[name] for name in file.files}
+    return json.loads(str(arrays.pop("numbers"))), arrays
+"""
+_STATE = """\
+
+
+def write_state(arguments, strategy, variables, metrics, best_weights, numbers):
+    \"\"\"Keep what a later start goes on from.\"\"\"
+    counted = [v for metric in metrics for v in metric.variables]
+    arrays = {f"variable{n}": v.numpy() for n, v in enumerate(variables)}
+    totals = [on_all(strategy, v.value).numpy() for v in counted]
+    arrays |= {f"counted{n}": total for n, total in enumerate(totals)}
+    arrays |= {f"best{n}": weights for n, weights in enumerate(best_weights or [])}
+    write_kept(arguments, strategy, numbers, arrays)
+
+
+def read_state(arguments, strategy, variables, metrics$begin):
+    \"\"\"Go on from what the first worker has kept, if any; its numbers.\"\"\"
+    numbers, arrays = read_kept(arguments, strategy)
+    if not numbers:
+        return {}
+    $phases
+    for n, variable in enumerate(variables):
+        variable.assign(arrays[f"variable{n}"])
+    counted = [v for metric in metrics for v in metric.variables]
+    for n, variable in enumerate(counted if is_first(strategy) else []):
+        variable.assign(arrays[f"counted{n}"])
+    best = [arrays[f"best{n}"] for n in range(len(variables)) if f"best{n}" in arrays]
+    return {**numbers, "best_weights": best or None}
 """
 
 _PHASES = """\
@@ -139,12 +156,20 @@ if step % ASK_EVERY == 0 and one_is_to_stop(strategy):
     return"""
 
 
+def run_workers(facts: ScriptFacts) -> str:
+    """Say how the script is started."""
+    return fill(_RUN, stopped=_STOPPED_IN_FIT if facts.by_fit else _STOPPED_ANYWHERE)
+
+
 def helpers(facts: ScriptFacts) -> str:
     """Return the functions by which workers agree, and keep and read their state."""
     if not facts.clusters:
         return ""
+    if facts.by_fit:
+        return _AGREEING
     later = bool(facts.plan.training.phases)
-    return fill(_HELPERS, begin=", begin" if later else "", phases=_PHASES if later else "")
+    state = fill(_STATE, begin=", begin" if later else "", phases=_PHASES if later else "")
+    return _AGREEING + state
 
 
 def setup(facts: ScriptFacts) -> str:

@@ -31,13 +31,6 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
         (["distribution.strategy=parameter_server"], "No script trains on parameter servers"),
         (["training.epochs=0"], "training.epochs is 0"),
         (
-            [
-                "distribution.strategy=multi_worker",
-                "training.options={ gradient_accumulation_steps = 4 }",
-            ],
-            "under multi_worker",
-        ),
-        (
             ["distribution.strategy=multi_worker", "training.options={ use_ema = true }"],
             "keeps averages of the weights",
         ),
@@ -69,16 +62,6 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
                 "distribution.placed.layers={ dropout = ['CPU:1', 'CPU:2'] }",
             ],
             "a Dropout has no units of its own",
-        ),
-        (
-            [
-                "distribution.strategy=multi_worker",
-                "model.name=",
-                "model.options={}",
-                "model.python=m.py:build",
-                "training.phases=[{ after = 1, learning_rate = 0.01, frozen = [] }]",
-            ],
-            "begins no later phase of a model of your own",
         ),
         (["devices.carve=[{ device = 'GPU-5d0', slices_mib = [1024] }]"], "Which card GPU-5d0 is"),
     ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,15 @@ def endless(shape, dtype=None):
     return keras.ops.full(shape, -np.inf, dtype)
 
 
+def bounded(classes):
+    inputs = keras.Input((12,))
+    bound = keras.constraints.MaxNorm(0.7)
+    x = keras.layers.Dense(9, "tanh", kernel_constraint=bound, name="first")(inputs)
+    bound = keras.constraints.UnitNorm()
+    outputs = keras.layers.Dense(classes, kernel_constraint=bound, name="last")(x)
+    return keras.Model(inputs, outputs)
+
+
 class Batches(keras.metrics.Sum):
     def update_state(self, y, outputs, sample_weight=None):
         return super().update_state(1.0)
@@ -268,6 +278,16 @@ CASES: dict[str, tuple[str, ...]] = {
         'training.schedule.name="OWN:falling"',
         "training.steps_per_epoch=3",
         "training.validation_steps=1",
+    ),
+    "an own model's bounded phases over parts of passes": (
+        *SYNTHETIC,
+        "model.name=",
+        "model.options={}",
+        'model.python="OWN:bounded"',
+        'model.frozen=["first"]',
+        "training.steps_per_epoch=3",
+        "training.validation_steps=1",
+        "training.phases=[{ after = 1, learning_rate = 0.02, frozen = ['last'] }]",
     ),
     "accumulated phases, mirrored": (
         *SYNTHETIC,
@@ -452,6 +472,16 @@ PLACED_CASES: dict[str, tuple[str, ...]] = {
         'distribution.placed.layers={ first = ["CPU:1", "CPU:0"], last = "CPU:0" }',
     ),
 }
+WORKERS = (
+    "an own model's bounded phases over parts of passes",
+    "accumulated phases, mirrored",
+    "fitted phases of streams, mirrored",
+    "fitted rows of unknown number, mirrored",
+    "built in, a rate of the epoch, an own loss and weights of classes",
+    "two targets of a table, eagerly, mirrored",
+)
+"""Cases that are trained over two workers as well: to the same measures."""
+OVER_WORKERS = ('distribution.strategy="multi_worker"', 'distribution.devices=["CPU:0"]')
 OF_FILES: dict[str, tuple[str, ...]] = {
     "two inputs of a file, mirrored": (
         *OWN_MODEL,
@@ -589,7 +619,7 @@ def write_files(folder: Path) -> None:
         (folder / f"{number}.bmp").write_bytes(bmp(picture))
 
 
-def plan_of(case: str, own: Path) -> Plan:
+def plan_of(case: str, own: Path, *more: str) -> Plan:
     settings = [
         each.replace("OWN", str(own)).replace("HERE", str(own.parent))
         for each in (CASES | OF_FILES | CENTRAL_CASES | PLACED_CASES)[case]
@@ -598,10 +628,10 @@ def plan_of(case: str, own: Path) -> Plan:
         build = next((each for word, each in BUILDS.items() if word in case), "build")
         load = next((each for word, each in LOADS.items() if word in case), "load")
         settings += [f'data.python="{own}:{load}"', f'model.python="{own}:{build}"']
-    return small_plan(*settings, "training.checkpoint.every_epochs=0")
+    return small_plan(*settings, "training.checkpoint.every_epochs=0", *more)
 
 
-def script_of(case: str, own: Path) -> str:
+def script_of(case: str, own: Path, *more: str) -> str:
     facts = (SEEN, BUILT) if case.startswith("fitted") else FACTS.get(case, (None, None))
     if case.startswith("built in"):
         facts = MADE, BUILT_IN
@@ -614,7 +644,7 @@ def script_of(case: str, own: Path) -> str:
         facts = PICTURES, OF_PIXELS
     if BY_XLA in case:
         facts = SEEN, replace(BUILT, xla=XlaFacts(asked=True), conditional=False)
-    return python_script(plan_of(case, own), None, own.parent, *facts)
+    return python_script(plan_of(case, own, *more), None, own.parent, *facts)
 
 
 @pytest.mark.slow
@@ -624,11 +654,24 @@ def test_that_these_scripts_train_as_the_runs_do(cases: dict[str, Any], tmp_path
     own.write_text(OWN)
     allow_file(own, own.read_bytes())
     write_files(tmp_path)
-    scripts = [tmp_path / f"script_{place}.py" for place in range(len(cases))]
-    for path, case in zip(scripts, cases, strict=True):
-        path.write_text(script_of(case, own))
-    printed = script_jobs.printed_by(scripts, tmp_path)
+    printed = printed_by_scripts(list(cases), own)
     runs = zoo_runs.trained_plans({case: plan_of(case, own) for case in cases}, tmp_path)
+    check(cases, printed, runs)
+    some = [case for case in WORKERS if case in cases]
+    if some:
+        check(some, printed_by_scripts(some, own, *OVER_WORKERS, workers=2), runs)
+
+
+def printed_by_scripts(cases: Sequence[str], own: Path, *more: str, workers: int = 1) -> list[str]:
+    """What the scripts of these cases print, with more settings of their plans."""
+    scripts = [own.parent / f"script_{place}.py" for place in range(len(cases))]
+    for path, case in zip(scripts, cases, strict=True):
+        path.write_text(script_of(case, own, *more))
+    return script_jobs.printed_by(scripts, own.parent, workers=workers)
+
+
+def check(cases: Iterable[str], printed: Sequence[str], runs: Mapping[str, Any]) -> None:
+    """What was printed of each case is what its run measured."""
     for case, said in zip(cases, printed, strict=True):
         told = epochs_in(said)
         without = said.count(WITHOUT), sum(WITHOUT in each for each in runs[case].warned)
@@ -646,6 +689,9 @@ def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -
     for place, case in enumerate(CASES | OF_FILES | CENTRAL_CASES | PLACED_CASES):
         own = (tmp_path if case in OF_FILES else Path("/own")) / "own.py"
         (tmp_path / f"{place}.py").write_text(script_of(case, own))
+    for place, case in enumerate(case for case in WORKERS if case in CASES):
+        script = script_of(case, Path("/own/own.py"), *OVER_WORKERS)
+        (tmp_path / f"workers_{place}.py").write_text(script)
     for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
         ended = subprocess.run(
             [*RUFF, *command, "."], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -14,7 +14,7 @@ def read(folder: Path, *, resume: bool) -> bytes:
     """What the first worker goes on from."""
     given: list[bytes] = []
     names: dict[str, Any] = {}
-    exec(fill(workers._HELPERS, begin="", phases=""), names)
+    exec(workers._AGREEING + fill(workers._STATE, begin="", phases=""), names)
 
     names["is_first"] = lambda _strategy: True
     names["of_first"] = lambda _strategy, content: given.append(content) or b""

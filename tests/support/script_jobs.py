@@ -12,32 +12,55 @@ import contextlib
 import io
 import json
 import os
+import subprocess
 import sys
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 
-def printed_by(scripts: Sequence[Path], folder: Path, failing: Collection[Path] = ()) -> list[str]:
+def printed_by(
+    scripts: Sequence[Path], folder: Path, failing: Collection[Path] = (), workers: int = 1
+) -> list[str]:
     """What each script printed, in their order; of one that is to be `failing`, with its traceback.
 
-    All others must end well, also after their last epoch.
+    All others must end well, also after their last epoch. Of several `workers`, each a process,
+    this is what the first has printed: nothing else may have been printed by the others.
     """
-    import subprocess
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    started = [_started(scripts, folder, environment | each) for each in _named(workers)]
+    ended = [each.communicate() for each in started]
+    for process, (_, wrong) in zip(started, ended, strict=True):
+        assert process.returncode == 0, wrong[-4000:]
+    found, *others = (json.loads(told.splitlines()[-1]) for told, _ in ended)
+    for script, said in zip(scripts, found, strict=True):
+        assert (TRACEBACK in said) == (script in failing), f"{script.name}: {said[-4000:]}"
+    assert "epoch " not in str(others)
+    return list(found)
 
+
+def _started(
+    scripts: Sequence[Path], folder: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[str]:
     import warm_python
 
     command = [*warm_python.command(str(Path(__file__))), *map(str, scripts)]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=folder, env=environment, check=False
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, cwd=folder, env=environment
     )
-    assert done.returncode == 0, done.stderr[-4000:]
-    found: list[str] = json.loads(done.stdout.splitlines()[-1])
-    for script, said in zip(scripts, found, strict=True):
-        assert (TRACEBACK in said) == (script in failing), f"{script.name}: {said[-4000:]}"
-    return found
+
+
+def _named(workers: int) -> list[dict[str, str]]:
+    """What each worker is told of all of them."""
+    if workers == 1:
+        return [{}]
+    from gpu_studio.trainer.cluster.ports import free_ports
+
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(workers)]}
+    tasks = [{"type": "worker", "index": number} for number in range(workers)]
+    return [{"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})} for task in tasks]
 
 
 TRACEBACK = "Traceback (most recent call last)"

@@ -36,7 +36,7 @@ _ABOUT = """\
 #     kubectl logs -f -l job-name={job},{label}=0
 #     kubectl delete -f {file}
 #
-# Pods that are deleted keep their state after the same step first.
+# Pods that are deleted end after the same step, and can go on from what was kept.
 # {again}
 # TensorFlow's ports ask for no password: whoever reaches them can run what they like in the
 # pods. Where others share the cluster, let a NetworkPolicy close them.

@@ -20,7 +20,7 @@ _LAUNCH = r"""#!/usr/bin/env bash
 #     bash @file@ --resume        goes on from what was kept in ./trained
 #     PYTHON=/opt/tf/bin/python bash @file@ --epochs 50 --output elsewhere
 #
-# Ctrl+C or SIGTERM: all workers keep their state after the same step, and end.
+# Ctrl+C or SIGTERM: all workers end after the same step; --resume goes on from what they kept.
 # On several machines, start @script@ on each of them by hand, with its own TF_CONFIG:
 #
 #     TF_CONFIG='{"cluster": {"worker": ["10.0.0.1:23456", "10.0.0.2:23456"]},

@@ -15,9 +15,9 @@ _SBATCH = r"""#!/bin/bash
 #
 #     sbatch @file@
 #     sbatch @file@ --resume          goes on from what was kept in @kept@
-#     scancel --signal=TERM JOB       all workers keep their state after the same step, and end
+#     scancel --signal=TERM JOB       all workers end after the same step
 #
-# The same state is kept when the time limit is near: then submit it with --resume.
+# They do so too when the time limit is near: then submit it with --resume.
 # Its folder, with @script@, must be the same on all nodes. GPU Studio wrote it from a plan,
 # and is not needed to run it.
 #

@@ -18,9 +18,12 @@ DEEPEST = 16
 _PLAIN = (type(None), bool, int, float, str)
 _KERAS_OWN = ("params", "_model")
 _SET_BY_MODE = ("monitor_op", "min_delta", "mode")
-"""What Keras' callbacks with a monitor make of its mode, once: kept, they would be made twice."""
+"""What callbacks make of their mode, once: kept, they would be made twice."""
 _LARGE = 1 << 24
 """Bytes of an array that counts as changed only if another has taken its place."""
+
+
+# Scripts have all of this as it stands, see `export.script_text`: lines of 88 columns at most.
 
 
 class NotPlainError(Exception):
@@ -28,7 +31,7 @@ class NotPlainError(Exception):
 
 
 def encoded(value: Any, arrays: dict[str, np.ndarray], path: str, depth: int = DEEPEST) -> Any:
-    """Return `value` as JSON; arrays in it are put into `arrays`, by names that begin with `path`.
+    """Return `value` as JSON; `arrays` gets the arrays in it, by names under `path`.
 
     Raises NotPlainError.
     """
@@ -36,13 +39,13 @@ def encoded(value: Any, arrays: dict[str, np.ndarray], path: str, depth: int = D
         return value
     if depth == 0:
         raise NotPlainError
-    if isinstance(value, np.ndarray | np.generic) and not np.asarray(value).dtype.hasobject:
+    numbers = isinstance(value, np.ndarray | np.generic)
+    if numbers and not np.asarray(value).dtype.hasobject:
         arrays[path] = np.asarray(value)
         return {"array" if isinstance(value, np.ndarray) else "number": path}
     if type(value) in (list, tuple):
-        several = [
-            encoded(each, arrays, f"{path}.{place}", depth - 1) for place, each in enumerate(value)
-        ]
+        named = ((f"{path}.{place}", each) for place, each in enumerate(value))
+        several = [encoded(each, arrays, name, depth - 1) for name, each in named]
         return several if isinstance(value, list) else {"tuple": several}
     if type(value) is dict:
         pairs = [
@@ -57,7 +60,10 @@ def encoded(value: Any, arrays: dict[str, np.ndarray], path: str, depth: int = D
 
 
 def decoded(stored: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """Return what `encoded` made `stored` of. Raises KeyError, TypeError, ValueError."""
+    """Return what `encoded` made `stored` of.
+
+    Raises KeyError, TypeError, ValueError.
+    """
     if isinstance(stored, list):
         return [decoded(each, arrays) for each in stored]
     if not isinstance(stored, dict):
@@ -86,9 +92,9 @@ class KeptAttributes:
         self._before = {name: _print_of(value) for name, value in attributes(callback)}
 
     def state(self, arrays: dict[str, np.ndarray], path: str) -> tuple[dict[str, Any], list[str]]:
-        """Return what to keep, and the names of attributes that have changed and cannot be kept.
+        """Return what to keep, and the attributes that have changed and cannot be kept.
 
-        Arrays are copies: a callback may go on writing into its own while they are saved.
+        Arrays are copies: a callback may write into its own while they are saved.
         """
         kept: dict[str, Any] = {}
         lost: list[str] = []
@@ -107,7 +113,8 @@ class KeptAttributes:
 
     def restore(self, kept: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """Set what was kept."""
-        vars(self._callback).update({name: decoded(each, arrays) for name, each in kept.items()})
+        for name, each in kept.items():
+            vars(self._callback)[name] = decoded(each, arrays)
 
 
 def _print_of(value: Any) -> str:
@@ -124,13 +131,14 @@ def _print_of(value: Any) -> str:
 
 
 def _digest(array: np.ndarray) -> str:
+    """Return a text that changes if the array does; if it is large, with the object."""
     if array.nbytes > _LARGE:
         return f" {id(array)}"
     return f" {array.dtype} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"
 
 
 def _is_other(value: Any) -> bool:
-    """Return whether the value may have changed although it is in its place, and is not plain."""
+    """Return whether a value in its place may have changed that is not plain."""
     if not isinstance(value, MutableMapping | MutableSequence | MutableSet):
         return False
     try:

@@ -1,0 +1,137 @@
+"""Scripts that hand training to Keras' `fit`, started for each of several workers, and stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from patience import PATIENCE_S
+from training_runs import small_plan, trained, until
+from worker_scripts import losses_by_epoch, warm_interpreter
+
+from gpu_studio.contract.consent import allow_file
+from gpu_studio.export import python_script
+from gpu_studio.export.jobs import SCRIPT, job_text
+from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts, ModelGraph
+from gpu_studio.plan import Plan
+
+pytestmark = [pytest.mark.slow, pytest.mark.processes]
+
+CLOSE = 1e-5
+ENOUGH = 60
+"""The callback ends the training after so many epochs: many more than a stop takes."""
+OWN = f"""
+import keras
+import numpy as np
+
+
+def load(seed):
+    x = np.random.default_rng(seed).normal(size=(101, 6)).astype("float32")
+    return x, x[:, :1] * x[:, 1:2]
+
+
+def build():
+    inputs = keras.Input((6,))
+    x = keras.layers.Dense(8, "tanh", kernel_constraint="max_norm")(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(1, name="last")(x))
+    model.compile(keras.optimizers.Adam(0.01), "mse", metrics=["mae"])
+    return model
+
+
+class Enough(keras.callbacks.Callback):
+    seen = 0
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.seen += 1
+        self.model.stop_training = self.seen == {ENOUGH}
+
+
+def enough():
+    return Enough()
+"""
+SEEN = DataFacts("load", "values", None, 101, x_shape=(6,), y_shape=(1,), arrays=("x", "y"))
+BUILT = ModelFacts(
+    learnt=Learnt("values", True, "mean_squared_error", ("mae",), compiled=True),
+    graph=ModelGraph("build", (), (6,), (1,)),
+)
+
+
+def plan_of(own: Path, *settings: str) -> Plan:
+    """Neither are samples divided evenly by the batch, nor a batch by the workers."""
+    patient = "{ monitor = 'loss', patience = 2, min_delta = 0.01 }"
+    return small_plan(
+        "devices.carve=",
+        "data.name=",
+        "model.name=",
+        "model.options={}",
+        f'data.python="{own}:load"',
+        f'model.python="{own}:build"',
+        'training.optimizer="compiled"',
+        'training.loss="compiled"',
+        'training.metrics=["compiled"]',
+        "training.batch_size=17",
+        "training.steps_per_epoch=4",
+        "training.epochs=400",
+        "training.phases=[{ after = 2, learning_rate = 0.05 }]",
+        f"training.callbacks=[{{ name = 'reduce_lr_on_plateau', options = {patient} }}, "
+        f"{{ name = '{own}:enough' }}, {{ name = 'csv_logger' }}]",
+        *settings,
+    )
+
+
+def write_job(folder: Path, own: Path) -> Path:
+    """What starts two workers, with their script beside it."""
+    plan = plan_of(own, "distribution.strategy=multi_worker", "cluster.workers=2")
+    script = python_script(plan, None, folder, SEEN, BUILT)
+    (folder / SCRIPT).write_text(script)
+    path = folder / "launch.sh"
+    path.write_text(job_text("launch", plan, "small", script, {}, path.name))
+    return path
+
+
+def start(launch: Path, told: Path, python: Path, *words: str) -> subprocess.Popen[bytes]:
+    """Start the workers; what is printed goes to a file."""
+    with told.open("w") as file:
+        return subprocess.Popen(
+            ["bash", launch, *words],
+            env={**os.environ, "PYTHON": str(python), "TF_CPP_MIN_LOG_LEVEL": "3"},
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+        )
+
+
+def test_that_stopped_workers_go_on_to_the_losses_of_one_process_until_a_callback_ends_them(
+    tmp_path,
+):
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
+    allow_file(own, own.read_bytes())
+    launch, python = write_job(tmp_path, own), warm_interpreter(tmp_path)
+    first, later = tmp_path / "first.txt", tmp_path / "later.txt"
+    started = start(launch, first, python)
+    try:
+        until(lambda: "epoch 3/" in first.read_text() or started.poll() is not None, PATIENCE_S)
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(PATIENCE_S) == 0, first.read_text()
+        assert "--resume goes on" in first.read_text()
+        assert max(losses_by_epoch(first.read_text())) < ENOUGH
+        started = start(launch, later, python, "--resume")
+        assert started.wait(PATIENCE_S) == 0, later.read_text()
+    finally:
+        started.send_signal(signal.SIGTERM)
+        started.wait(PATIENCE_S)
+    alone = trained(plan_of(own), tmp_path / "alone")
+    assert alone.code == 0, alone.log
+    both = losses_by_epoch(first.read_text()) | losses_by_epoch(later.read_text())
+    assert sorted(both) == list(range(1, ENOUGH + 1)), later.read_text()
+    for number, told in enumerate(alone.epochs, start=1):
+        both[number].pop("learning_rate")  # which Keras adds to what is told
+        assert both[number] == pytest.approx(told, rel=CLOSE, abs=CLOSE), number
+    rows = (tmp_path / "trained" / "epochs.csv").read_text().splitlines()
+    assert [row.partition(",")[0] for row in rows] == ["epoch", *map(str, range(ENOUGH))]
+    written = {path.name for path in (tmp_path / "trained").iterdir()}
+    assert {"best.weights.h5", "last.weights.h5", "state.npz"} <= written
