@@ -161,6 +161,7 @@ def facts_of(
     """Return the model's layers, its optimizer's slots and what a step holds. Raises PlanRefused.
 
     `loaded` says whether the weights come from a file; `rewrites` and `rehearsed` as in `costs_of`.
+    Steps are rehearsed when they are asked for: `dict(steps)` has them all.
     """
     layers = placeable_layers(model)
     if own := own_in_steps(model):

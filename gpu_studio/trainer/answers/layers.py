@@ -61,9 +61,8 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
         facts = building.facts_of(
             plan.training, dataset, model, loaded=building.from_file(plan.model)
         )
-        return replace(
-            facts, policy=policy, notes=(*notes, *facts.notes), states=kept_states(model)
-        )
+        told = replace(facts, steps=dict(facts.steps), policy=policy, states=kept_states(model))
+        return replace(told, notes=(*notes, *facts.notes))
     except TrainerError as error:
         # More can be said about the layers than that their training is refused.
         facts = building.facts_untrained(dataset, model)

@@ -6,16 +6,16 @@ moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from gpu_studio.placement.exchange import GATHERING, SENDING, gathering, sending
+from gpu_studio.placement.exchange import GATHERING, SENDING, Exchange, gathering, sending
 from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds
 from gpu_studio.placement.plan_facts import MetOutputs
@@ -206,11 +206,30 @@ class StepCosts:
     """Every layer's costs by its path, and what the step holds on a "CPU" and on a "GPU".
 
     Also on one that sends its gradients, on one that gathers those of others, and on one that
-    takes micro-batches in turn.
+    takes micro-batches in turn. Each step is rehearsed when it is asked for.
     """
 
     layers: dict[str, LayerCosts]
-    steps: dict[str, StepMemory]
+    steps: Mapping[str, StepMemory]
+
+
+class RehearsedSteps(Mapping[str, StepMemory]):
+    """What a step holds on each kind of device, each rehearsed once it is asked for.
+
+    Together they take seconds, and a plan uses one kind or two.
+    """
+
+    def __init__(self, rehearsals: Mapping[str, Callable[[], StepMemory]]) -> None:
+        self._rehearsals = {kind: cache(each) for kind, each in rehearsals.items()}
+
+    def __getitem__(self, kind: str) -> StepMemory:
+        return self._rehearsals[kind]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rehearsals)
+
+    def __len__(self) -> int:
+        return len(self._rehearsals)
 
 
 def costs_of(
@@ -360,7 +379,7 @@ class _Step:
 
     # Memory
 
-    def memory(self) -> dict[str, StepMemory]:
+    def memory(self) -> RehearsedSteps:
         """Return what the step holds on each kind of device."""
         graph = self.graph
         gradients = frozenset(self._numbers(self._trace.gradients))
@@ -369,17 +388,25 @@ class _Step:
         marks = TensorKinds(
             graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
         )
-        on_one = graph.with_turns_ahead()
-        sent, gathered = sending(on_one, gradients), gathering(on_one, gradients)
-        parts = in_turn(on_one, gradients, graph.given)
-        summed = replace(marks, results=parts.sums)
-        return {
-            "CPU": self._on_cpu(marks),
-            "GPU": on_card(on_one, marks),
-            SENDING: on_card(sent.operations, marks, sent.received),
-            GATHERING: on_card(gathered.operations, marks, gathered.received),
-            IN_TURN: on_card(parts.operations, summed, parts.received),
-        }
+        on_one = cache(graph.with_turns_ahead)
+
+        def exchanging(kind: Callable[..., Exchange]) -> StepMemory:
+            exchange = kind(on_one(), gradients)
+            return on_card(exchange.operations, marks, exchange.received)
+
+        def taking_turns() -> StepMemory:
+            parts = in_turn(on_one(), gradients, graph.given)
+            return on_card(parts.operations, replace(marks, results=parts.sums), parts.received)
+
+        return RehearsedSteps(
+            {
+                "CPU": lambda: self._on_cpu(marks),
+                "GPU": lambda: on_card(on_one(), marks),
+                SENDING: lambda: exchanging(sending),
+                GATHERING: lambda: exchanging(gathering),
+                IN_TURN: taking_turns,
+            }
+        )
 
     def _on_cpu(self, marks: TensorKinds) -> StepMemory:
         """What it holds on a CPU; of the traced graph alone if the other cannot be made out."""
