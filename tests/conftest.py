@@ -23,6 +23,7 @@ pytest_plugins = [
     "file_scheduler",
     "fake_cards",
     "x_display",
+    "doctor_glance",
     "fault_matrix",
     "small_disks",
 ]

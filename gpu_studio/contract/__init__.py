@@ -3,78 +3,85 @@
 Every package may import this one; it imports only `common` and `plan`.
 """
 
-from gpu_studio.contract.directory import (
-    STATE_FILE,
-    WEIGHTS_FILE,
-    Action,
-    CommandReader,
-    Resume,
-    RunDirectory,
-    SavedCheckpoint,
-    checkpoints,
-    resumed_from,
-    send,
-    slug,
-    to_go_on_from,
-)
-from gpu_studio.contract.event_parts import (
-    WorkerPlace,
-    WorkerShare,
-    WorkerStage,
-    WorkerState,
-    process_title,
-)
-from gpu_studio.contract.event_writer import (
-    EventWriter,
-    TakesEvents,
-)
-from gpu_studio.contract.events import (
-    ENDED,
-    TERMINAL,
-    AnyEvent,
-    AskedPlace,
-    Checkpoint,
-    ClusterStarted,
-    Code,
-    Communication,
-    Crossing,
-    DeviceMemory,
-    Devices,
-    DeviceTimes,
-    Epoch,
-    Failed,
-    Finished,
-    LearningRate,
-    Log,
-    LogicalDevice,
-    Memory,
-    Model,
-    PhaseBegan,
-    Placement,
-    StageSpan,
-    Started,
-    State,
-    StateChanged,
-    Steps,
-    Timeline,
-    Warned,
-    Workers,
-)
-from gpu_studio.contract.files import (
-    LineTail,
-    append_line,
-    last_lines,
-    last_lines_if_any,
-    make_private_directory,
-    read_json,
-    write_private,
-)
-from gpu_studio.contract.lock import (
-    Holder,
-    LockHeldError,
-    NoLocksError,
-    holder,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpu_studio.common.late_names import late_names
+
+if TYPE_CHECKING:
+    from gpu_studio.contract.directory import (
+        STATE_FILE,
+        WEIGHTS_FILE,
+        Action,
+        CommandReader,
+        Resume,
+        RunDirectory,
+        SavedCheckpoint,
+        checkpoints,
+        resumed_from,
+        send,
+        slug,
+        to_go_on_from,
+    )
+    from gpu_studio.contract.event_parts import (
+        WorkerPlace,
+        WorkerShare,
+        WorkerStage,
+        WorkerState,
+        process_title,
+    )
+    from gpu_studio.contract.event_writer import (
+        EventWriter,
+        TakesEvents,
+    )
+    from gpu_studio.contract.events import (
+        ENDED,
+        TERMINAL,
+        AnyEvent,
+        AskedPlace,
+        Checkpoint,
+        ClusterStarted,
+        Code,
+        Communication,
+        Crossing,
+        DeviceMemory,
+        Devices,
+        DeviceTimes,
+        Epoch,
+        Failed,
+        Finished,
+        LearningRate,
+        Log,
+        LogicalDevice,
+        Memory,
+        Model,
+        PhaseBegan,
+        Placement,
+        StageSpan,
+        Started,
+        State,
+        StateChanged,
+        Steps,
+        Timeline,
+        Warned,
+        Workers,
+    )
+    from gpu_studio.contract.files import (
+        LineTail,
+        append_line,
+        last_lines,
+        last_lines_if_any,
+        make_private_directory,
+        read_json,
+        write_private,
+    )
+    from gpu_studio.contract.lock import (
+        Holder,
+        LockHeldError,
+        NoLocksError,
+        holder,
+    )
 
 __all__ = [
     "ENDED",
@@ -138,3 +145,9 @@ __all__ = [
     "to_go_on_from",
     "write_private",
 ]
+
+if not TYPE_CHECKING:
+    # The processes that watch the machine need samples alone, and are started beside each run.
+    __getattr__ = late_names(
+        __name__, ("files", "directory", "lock", "event_parts", "events", "event_writer")
+    )

@@ -6,7 +6,9 @@ watches it continuously.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gpu_studio.common.late_names import late_names
 
 if TYPE_CHECKING:
     from gpu_studio.hardware.accompanying import accompany
@@ -14,13 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["InventoryError", "accompany", "inventory", "parse_inventory"]
 
-_HOMES = {"accompany": "accompanying"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import names only on use: the process that queries NVML needs none and must start fast."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'asking')}"), name)
+if not TYPE_CHECKING:
+    # The process that queries NVML needs none of them, and must start fast.
+    __getattr__ = late_names(__name__, ("asking", "accompanying"))

@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpu_studio.common.safe_files import open_regular
-from gpu_studio.contract import RunDirectory
 from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
 from gpu_studio.hardware.supervision import Supervisor, sampler_command, sampler_environment
 
@@ -30,7 +29,7 @@ def accompany(run: Path) -> subprocess.Popen[bytes] | None:
     while this process lives, so that the system can reap it. None if it could not be started: the
     run continues without. None, too, where the run's workers are on other machines than this.
     """
-    if _is_elsewhere(RunDirectory(run)):
+    if _is_elsewhere(run):
         return None
     command = [
         sys.executable,
@@ -53,12 +52,13 @@ def accompany(run: Path) -> subprocess.Popen[bytes] | None:
         return None
 
 
-def _is_elsewhere(run: RunDirectory) -> bool:
-    # Imported here: what records needs no plan, and would start for a third longer.
+def _is_elsewhere(run: Path) -> bool:
+    # Imported here: what records needs no plan, and would start for twice as long.
+    from gpu_studio.contract import RunDirectory
     from gpu_studio.plan import PlanError, cluster_of, load
 
     with suppress(PlanError):
-        cluster = cluster_of(load(run.plan_file))
+        cluster = cluster_of(load(RunDirectory(run).plan_file))
         return cluster is not None and cluster.start != "local"
     return False
 

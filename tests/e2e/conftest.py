@@ -12,6 +12,7 @@ from real_runs import kill_trainers
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.ui.kit.settings import NOTIFY, QUIT, Settings
 from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.window.live_runs import NO
 from gpu_studio.ui.window.main_window import MainWindow
@@ -30,10 +31,13 @@ def runs(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[..., MainWindow]:
+def open_window(
+    qtbot, runs: Path, tmp_path: Path, monkeypatch, glance: tuple[str, ...]
+) -> Callable[..., MainWindow]:
     """Open the real window, and close it after the test.
 
-    It learns about models without TensorFlow, to save the import, unless another `asker` is given.
+    It learns about models without TensorFlow, to save the import, unless another `asker` is given,
+    and what the doctor has found on this machine for all windows.
     """
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
 
@@ -45,7 +49,8 @@ def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[...,
         settings, facts = Settings(remembered or tmp_path / "settings.ini"), FactsReader(asker)
         settings.set(QUIT, LEAVE)
         settings.set(NOTIFY, NO)
-        window = MainWindow(runs, plan, ThemeManager("dark"), settings=settings, facts=facts)
+        askers = {"facts": facts, "checkup": Checkup(command=glance)}
+        window = MainWindow(runs, plan, ThemeManager("dark"), settings=settings, **askers)
         window.inventory.refresh()
         qtbot.addWidget(window)
         window.show()

@@ -51,7 +51,6 @@ def pytest_collection_finish() -> None:
         raise pytest.UsageError(
             "a test file imports TensorFlow as it is collected: import it in the tests instead"
         )
-    gc.collect()
     gc.freeze()
 
 

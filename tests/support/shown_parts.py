@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import fake_plan_asker
 from cut_text import cut_text
 from PySide6.QtWidgets import QApplication
 
@@ -20,6 +21,7 @@ from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.ui.kit.settings import Settings
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.machine.live_machine import Inventory
+from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.app import make_application
 from gpu_studio.ui.window.frame import SMALLEST
@@ -92,7 +94,12 @@ def main(folder: Path) -> None:
     theme = ThemeManager("dark")
     theme.dress(application)
     window = MainWindow(
-        folder / "runs", None, theme, settings=Settings(folder / "window.ini"), inventory=Known()
+        folder / "runs",
+        None,
+        theme,
+        settings=Settings(folder / "window.ini"),
+        inventory=Known(),
+        facts=FactsReader(fake_plan_asker.COMMAND),
     )
     window.resize(SMALLEST)
     window.show()

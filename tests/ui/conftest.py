@@ -5,8 +5,6 @@ They have settings of their own and a machine that answers at once.
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gpu_studio.common.processes import module_command
 from gpu_studio.plan import Machine
 from gpu_studio.ui.kit.settings import NOTIFY, QUIT, Settings
 from gpu_studio.ui.kit.theme import ThemeManager
@@ -107,23 +104,6 @@ def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """The command line that answers questions about plans without TensorFlow."""
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
     return fake_plan_asker.COMMAND
-
-
-@pytest.fixture(scope="session")
-def glance(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """The command line that repeats, at once, the doctor's quick findings on this machine."""
-    folder = tmp_path_factory.mktemp("doctor")
-    command = [
-        *module_command("gpu_studio.hardware.doctor"),
-        "--json",
-        "--runs-dir",
-        str(folder / "runs"),
-    ]
-    asked = subprocess.run(
-        command, env={**os.environ, "HOME": str(folder)}, capture_output=True, timeout=PATIENCE_S
-    )
-    (folder / "glance.json").write_bytes(asked.stdout)
-    return "cat", str(folder / "glance.json")
 
 
 @pytest.fixture

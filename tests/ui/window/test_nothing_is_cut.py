@@ -40,6 +40,7 @@ def test_that_nothing_is_cut_on_a_screen_of_double_density(tmp_path: Path) -> No
     environment = {
         **os.environ,
         "QT_SCALE_FACTOR": "2",
+        "FAKE_ASKER_STARTS": str(tmp_path / "questions"),
         "PYTHONPATH": f"{folder.parents[1]}:{folder}",
     }
     command = [sys.executable, shown_parts.__file__, str(tmp_path)]
