@@ -28,6 +28,8 @@ def in_order(files, epochs):
     \"\"\"The batches of all epochs of a `PyDataset`: $order.\"\"\"
 
     def batches():
+        set_seeds(SEED, 0)
+        files.on_epoch_end()  # as `fit` does before it begins
         for epoch in range(epochs):
             set_seeds(SEED, epoch)
             files.on_epoch_begin()

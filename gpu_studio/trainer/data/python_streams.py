@@ -237,7 +237,7 @@ class SequenceStream(PythonStream):
 
     def __init__(self, function: UserFunction, seed: int, data: Any, *, shuffled: bool) -> None:
         super().__init__(function, seed)
-        self._data, self.shuffled, self._ended = data, shuffled, 0
+        self._data, self.shuffled, self._trains, self._ended = data, shuffled, shuffled, 0
         many = function.guarded(lambda: data.num_batches)
         self.endless = many is None
         self.length = None if many is None else int(many)
@@ -248,17 +248,20 @@ class SequenceStream(PythonStream):
         return True
 
     def begin(self, number: int, skipped: int) -> None:
-        """Prepare the pass: the ends of those before have been told as often as in one run."""
+        """Prepare the pass: ends have been told as often as by `fit`.
+
+        It tells one before it begins, and before each validation.
+        """
         super().begin(number, skipped)
-        while self._ended < number:
+        while self._ended < 1 + number * (1 if self._trains else 2):
             self.end()
         set_seeds(self._seed, number)
         self.function.guarded(self._data.on_epoch_begin)
 
     def end(self) -> None:
         """Tell that a pass is over."""
-        self._ended += 1
         set_seeds(self._seed, self._ended)
+        self._ended += 1
         self.function.guarded(self._data.on_epoch_end)
 
     _without_empty = "Leave it out: its __len__ counts the batches that have samples."
