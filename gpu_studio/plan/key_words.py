@@ -206,7 +206,7 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
     "training.tf32": (
         "products of float32 in TF32 on cards since Ampere: faster, each about a thousandth off",
         "tf.config.experimental.enable_tensor_float_32_execution",
-        "Set it to false for a CPU's losses. With mixed precision it changes next to nothing.",
+        "False for a CPU's losses, as a script may say, too. With mixed precision nearly the same.",
     ),
     "training.jit_compile": (
         "compile each training step with XLA, on one device: always, never, or where `fit` would",

@@ -49,7 +49,7 @@ from gpu_studio.trainer.layer_state import (
 )
 from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
 from gpu_studio.trainer.replica_updates import update_by_sums
-from gpu_studio.trainer.step_gradients import filters_first, in_one_piece, rows_once
+from gpu_studio.trainer.step_gradients import filters_first, in_one_piece, refuse_without, rows_once
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
 from gpu_studio.trainer.whole_batches import as_part
 
@@ -308,6 +308,7 @@ class Program:
             )
             scaled = self.optimizer.scale_loss(self.loss.trained(loss, judged[0], weight))
         gradients = tape.gradient(scaled, [v.value for v in trainable])
+        refuse_without(gradients, self.loss)
         few_turns_at_once()
         filters_first(gradients)
         computed = moment_after(gradients) if self._replicas > 1 else ()

@@ -10,6 +10,21 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 from tensorflow.python.ops import control_flow_util
 
+from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.keras_objects import Objective
+from gpu_studio.trainer.user_code.telling import begins_in
+
+
+def refuse_without(gradients: Sequence[Any], loss: Objective) -> None:
+    """Raises PlanRefused where no weight has a gradient: Keras does not say of which loss."""
+    if gradients and all(each is None for each in gradients):
+        begins = [line for each in loss.heads for line in begins_in(each.loss.function)]
+        why = "Between weights and loss lies what has none: argmax, rounding, whole numbers."
+        raise PlanRefused(
+            f"The loss {loss.name} has no gradient by any weight, so that nothing can be learnt.",
+            [why, *begins],
+        )
+
 
 def filters_first(gradients: Sequence[Any]) -> None:
     """Have cards compute the gradient of a convolution's filter before that of its input.

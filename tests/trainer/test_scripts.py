@@ -402,3 +402,19 @@ def test_that_an_exported_script_runs_the_script_and_trains_the_same(
         assert mine.pop("learning_rate") > 0
         wanted = {name: each for name, each in wanted.items() if name != "learning_rate"}
         assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
+
+
+@pytest.mark.parametrize(("plan", "script"), [(a, b) for a in (True, False) for b in (True, False)])
+def test_that_tf32_is_off_where_the_plan_or_the_script_turns_it_off(plan, script):
+    import tensorflow as tf
+
+    from gpu_studio.trainer.user_code.scripts import instead_of_set_up, with_others
+
+    place = tf.config.experimental
+    before = place.tensor_float_32_execution_enabled()
+    place.enable_tensor_float_32_execution(plan)
+    try:
+        with_others(instead_of_set_up(), lambda: place.enable_tensor_float_32_execution(script))
+        assert place.tensor_float_32_execution_enabled() is (plan and script)
+    finally:
+        place.enable_tensor_float_32_execution(before)

@@ -133,7 +133,7 @@ class SampleLoss:
             raise PlanRefused(
                 f"The loss {self.name} gave {kind_in_words(given)}, where a number for each sample "
                 "is needed, or one for the whole batch.",
-                ["Let it end with: return loss.", *begins_in(self._function)],
+                ["Let it end with: return loss.", *begins_in(self.function)],
             )
         return tuple(given.shape)
 
@@ -162,7 +162,7 @@ class SampleLoss:
         )
 
     @property
-    def _function(self) -> Any:
+    def function(self) -> Any:
         """What computes the losses."""
         return getattr(self.keras_loss, "fn", self.keras_loss.call)
 

@@ -227,8 +227,19 @@ def _naming_strangers(model: keras.Model, what: str, given: Sequence[Any]) -> It
         raise ModelError(
             f"The model is compiled with {what} for {stranger}, but its outputs are called "
             f"{listed(known)}.",
-            [f"Name the model's own outputs in compile(…): {listed(known, 'or')}."],
+            [
+                f"Name the model's own outputs in compile(…): {listed(known, 'or')}.",
+                *_made_in(model),
+            ],
         ) from error
+
+
+def _made_in(model: keras.Model) -> list[str]:
+    """Return a sentence that says where the function begins that made the model."""
+    function: Any = getattr(guard_of(model), "__self__", None)
+    if not hasattr(function, "file"):
+        return []
+    return [f"{function.name} begins in line {function.line} of {function.file}."]
 
 
 def _result_name(name: str, taken: Sequence[str], *, weighted: bool) -> str:

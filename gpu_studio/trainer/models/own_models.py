@@ -54,6 +54,7 @@ from gpu_studio.trainer.models.own_training import (
     own_in_steps,
 )
 from gpu_studio.trainer.user_code import give
+from gpu_studio.trainer.user_code.remedies import line_of
 from gpu_studio.trainer.user_code.scripts import as_given_to_fit, given_otherwise
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
@@ -79,7 +80,15 @@ def python_model(
     if not isinstance(made, keras.Model):
         end = f"return model. It begins in line {function.line} of {function.file}."
         what = f"{kind_in_words(made)} where a keras.Model is needed"
-        raise UserCodeError(f"{function.name} returned {what}.", [f"Let it end with: {end}"])
+        advice = [f"Let it end with: {end}"]
+        if isinstance(made, tf.Module):
+            kind = type(made).__name__
+            better = (
+                f"Let it be a model of Keras: class {kind}(keras.Model), which computes in call."
+            )
+            line = line_of(kind, function.file) or function.line
+            advice = [better, f"It begins in line {line} of {function.file}."]
+        raise UserCodeError(f"{function.name} returned {what}.", advice)
     check_steps(function.name, made)
     if "seed" in function.arguments and "seed" not in options:
         given_seed(PurePath(function.name).name, made, function.default_of("seed"), seed)

@@ -48,7 +48,7 @@ from gpu_studio.trainer.placed.recomputing import called_in_stages
 from gpu_studio.trainer.placed.step_timeline import timeline_of
 from gpu_studio.trainer.placed.turns import Turns
 from gpu_studio.trainer.program import PARTED, Program
-from gpu_studio.trainer.step_gradients import filters_first, rows_once
+from gpu_studio.trainer.step_gradients import filters_first, refuse_without, rows_once
 from gpu_studio.trainer.step_recording import Recorded, StepRecorder
 from gpu_studio.trainer.whole_batches import as_part
 
@@ -283,6 +283,7 @@ class PlacedProgram(Program):
         samples = sums.next_input(x), y, self.loss.weighted(y, sample_weight), weight
         result = self._judged(samples, step, number, turns, training=True)
         sums.add(self.optimizer.scale_loss(result.trained))
+        refuse_without(sums.whole, self.loss)
         turns.end(sums.whole)
         return result
 

@@ -175,11 +175,16 @@ def instead_of_set_up() -> list[tuple[Any, str, Any]]:
     """Return what stands for the ways in which a script sets up devices and a strategy.
 
     Devices and threads are left as they are, steps are compiled and timed, which determinism
-    forbids, and the strategy is the one that is in use.
+    forbids, and the strategy is the one that is in use. TF32 is off where plan or script say so.
     """
+    tf32 = tf.config.experimental.enable_tensor_float_32_execution
 
     def nothing(*_: Any, **_named: Any) -> None:
         pass
+
+    def less_tf32(enabled: Any) -> None:
+        if not enabled:
+            tf32(False)
 
     def in_use(own: Any) -> Any:
         class InPlace(type):
@@ -203,6 +208,7 @@ def instead_of_set_up() -> list[tuple[Any, str, Any]]:
     )
     places = (tf.config, tf.config.experimental, tf.config.threading)
     found = [(place, each, nothing) for place in places for each in names]
+    found.append((tf.config.experimental, tf32.__name__, less_tf32))
     for place in (tf.distribute, tf.distribute.experimental):
         kinds = [each for each in dir(place) if each.endswith("Strategy")]
         found += [(place, each, in_use(getattr(place, each))) for each in kinds]
