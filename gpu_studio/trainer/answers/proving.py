@@ -51,7 +51,8 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
     from gpu_studio.trainer.failures.library_room import never_began
 
     tf.get_logger().setLevel("ERROR")
-    context = FailureContext(plan=plan, base=Path(about["base"]))
+    # Which plan would fit instead is what the next proof says, and takes longer to foretell.
+    context = FailureContext(plan=plan, base=Path(about["base"]), hurried=lambda: True)
     keeping = _KeptBack(about["kept"])
     try:
         held = _trained(plan, context, keeping, progress)

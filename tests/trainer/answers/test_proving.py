@@ -19,6 +19,7 @@ from gpu_studio.runs.batch_search import KEPT_BACK, ProofAsking, largest_batches
 from gpu_studio.trainer.answers import proving
 from gpu_studio.trainer.answers.proving import only_steps
 from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.failures import out_of_memory
 
 if TYPE_CHECKING:
     from fake_cards import Make
@@ -116,6 +117,16 @@ def test_that_trials_of_cudnn_without_room_are_a_batch_that_does_not_fit(
     answer, _lasts = proof_of(TRIED)
     assert answer["runs"] is False
     assert "in which cuDNN tries its algorithms" in answer["why"]
+
+
+def test_that_a_batch_that_does_not_fit_is_told_without_a_look_for_other_plans(
+    proof_of: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Any] = []
+    monkeypatch.setattr(out_of_memory, "_outlook", lambda *given: looked.append(given))
+    answer, _lasts = proof_of(TRIED)
+    assert answer["runs"] is False
+    assert not looked
 
 
 def test_that_a_card_held_by_others_ends_a_proof_with_what_to_do_for_no_batch_would_fit(
