@@ -73,11 +73,7 @@ def replicas_apart(
     """Return warnings, and what is to be known, if several replicas train otherwise than one."""
     yield from overflows_apart(optimizer, f"{cut.replicas} replicas")
     yield from _rounded_apart(model, cut)
-    if any(map(is_random_state, model.variables)):
-        yield Log(
-            message=f"What {model.name} draws at random, each of {cut.replicas} replicas draws for "
-            "its own part of a batch: other numbers than one device draws, and so other losses."
-        )
+    yield from _draws_apart(model, f"{cut.replicas} replicas", "one device draws")
     count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
     if count:
         yield Warned(
@@ -95,6 +91,15 @@ def replicas_apart(
     yield from mixing_apart(model, dataset, cut)
 
 
+def _draws_apart(model: keras.Model, parts: str, whole: str) -> Iterator[Log]:
+    """Say that each of these parts of a batch draws its own numbers, and what would draw others."""
+    if any(map(is_random_state, model.variables)):
+        yield Log(
+            message=f"What {model.name} draws at random, each of {parts} draws for its own part of "
+            f"a batch: other numbers than {whole}, and so other losses."
+        )
+
+
 def _rounded_apart(model: keras.Model, cut: Cut) -> Iterator[Log]:
     """Say how near losses come to those of one device where layers compute in 16 bits."""
     kinds = {layer.compute_dtype for layer in model._flatten_layers()}  # noqa: SLF001
@@ -109,13 +114,15 @@ def _rounded_apart(model: keras.Model, cut: Cut) -> Iterator[Log]:
 
 def mixing_apart(
     model: Any, dataset: Dataset, cut: Cut, *, placed: bool = False
-) -> Iterator[Warned]:
+) -> Iterator[Event]:
     """Return warnings if layers mix the samples of a batch, of which each part has some.
 
     Parts are replicas', or micro-batches of a `placed` model.
     """
     if cut.replicas < 2:
         return
+    if placed:  # of replicas it is said above
+        yield from _draws_apart(model, f"{cut.replicas} micro-batches", "a whole batch draws")
     apart = layers_apart(model, dataset)
     part, names = f"about {cut.batch / cut.replicas:.3g}", apart.mixing
     what, where = ("micro-batches", "in each micro-batch") if placed else _ON_REPLICAS

@@ -68,6 +68,8 @@ def _is_within(field: str, whole: str) -> bool:
 
 AS_IN_SCRIPT = "as in the script"
 """What is said of such a field of the training, and stands in it until its value is known."""
+IN_SCRIPT = "in the script"
+"""The same in a narrow field."""
 _PARTS = (
     ("devices", "Devices"),
     ("model", "Model"),

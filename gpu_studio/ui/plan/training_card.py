@@ -20,7 +20,7 @@ from gpu_studio.ui.kit.fields import Choice, PositiveNumber, WholeNumber
 from gpu_studio.ui.kit.fields.typed import bounds_of
 from gpu_studio.ui.plan.facts_words import data_in_short, model_in_short, totals
 from gpu_studio.ui.plan.plan_facts import FactsReader
-from gpu_studio.ui.plan.plan_view import AS_IN_SCRIPT, PlanView
+from gpu_studio.ui.plan.plan_view import AS_IN_SCRIPT, IN_SCRIPT, PlanView
 
 _LIMITS = {limit.name: limit for limit in TRAINING_LIMITS}
 _FIELDS = ("epochs", "batch_size", "optimizer", "learning_rate")
@@ -76,7 +76,7 @@ class TrainingCard(CardFrame):
         }
         for name in _FIELDS:
             if name in training.as_in_script:
-                getattr(self, name).show_unknown(AS_IN_SCRIPT)
+                getattr(self, name).show_unknown(AS_IN_SCRIPT, IN_SCRIPT)
             else:
                 getattr(self, name).show_value(getattr(training, name))
             words[name] += f", {AS_IN_SCRIPT}" if name in view.of_script else ""

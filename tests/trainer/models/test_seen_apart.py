@@ -60,7 +60,7 @@ def test_that_only_layers_which_mix_samples_and_draw_nothing_are_named() -> None
     import numpy as np
 
     from gpu_studio.trainer.batches import Cut
-    from gpu_studio.trainer.seen_apart import layers_apart, replicas_apart
+    from gpu_studio.trainer.seen_apart import layers_apart, mixing_apart, replicas_apart
 
     data = made_data.values((8,))
     ends = [keras.layers.Dropout(0.5), keras.layers.Dense(1)]
@@ -74,6 +74,8 @@ def test_that_only_layers_which_mix_samples_and_draw_nothing_are_named() -> None
     assert "draws at random, each of 2 replicas draws for its own part of a batch" in drawn
     assert mixed.startswith("The layer centred mixes the samples of a batch")
     assert "about 3" in mixed
+    drawn, _mixed = (each.message for each in mixing_apart(model, data, Cut(12, 6, 2), placed=True))
+    assert "each of 2 micro-batches draws for its own part of a batch: other numbers than" in drawn
 
 
 @pytest.mark.parametrize(

@@ -96,3 +96,16 @@ def test_that_a_file_is_called_by_its_name_so_that_its_shapes_stay_in_sight(
     assert (card.model.text(), card.data.text()) == ("models.py:build_model", "flowers")
     card.grab()
     assert card.model.toolTip() == python
+
+
+@pytest.mark.parametrize(("width", "words"), [(280, "in the script"), (340, "as in the script")])
+def test_that_a_narrow_field_says_in_fewer_words_that_its_number_is_in_the_script(
+    card, held, width, words
+) -> None:
+    left = Training(optimizer="compiled", as_in_script=("batch_size",))
+    held.show(replace(a_plan(), training=left))
+    card.setFixedWidth(width)
+    card.layout().activate()
+    assert card.batch_size.lineEdit().placeholderText() == words
+    held.show(a_plan())
+    assert card.batch_size.lineEdit().placeholderText() == ""

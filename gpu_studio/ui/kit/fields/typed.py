@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QStringListModel, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QWheelEvent
+from PySide6.QtGui import QFocusEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QCompleter, QLineEdit, QWidget
 
 from gpu_studio.common.figures import grouped
@@ -270,6 +270,8 @@ def _same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and bool(one == other))
 
 
+_PADDING = 2 * 4
+"""What Qt leaves free beside the text of a field, left and right together, and a pixel's grace."""
 StepEnabled = QAbstractSpinBox.StepEnabledFlag
 
 
@@ -289,6 +291,7 @@ class WholeNumber(QAbstractSpinBox):
         super().__init__(parent)
         self._least, self._most = least, most
         self._value: Any = least
+        self._waiting = ("", "")
         self._tip = ""
         self.wrong = ""
         self.setAccessibleName(name)
@@ -310,7 +313,8 @@ class WholeNumber(QAbstractSpinBox):
 
     def show_value(self, value: Any) -> None:
         """Show a value without reporting it; the user's grouping of digits stays."""
-        self.lineEdit().setPlaceholderText("")
+        self._waiting = ("", "")
+        self._fit_words()
         if self._parsed() != value or isinstance(value, bool):
             self._put(write_number(value))
         elif self._value == value and not self.wrong:
@@ -318,12 +322,24 @@ class WholeNumber(QAbstractSpinBox):
         self._value = value
         self._mark("")
 
-    def show_unknown(self, words: str) -> None:
-        """Show these words in the place of a number that is not known yet."""
-        self.lineEdit().setPlaceholderText(words)
+    def show_unknown(self, words: str, shorter: str) -> None:
+        """Show these words in the place of a number that is not known yet, or shorter ones."""
+        self._waiting = (words, shorter)
+        self._fit_words()
         self._put("")
         self._value = None
         self._mark("")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Show the words that fit."""
+        super().resizeEvent(event)
+        self._fit_words()
+
+    def _fit_words(self) -> None:
+        line, (words, shorter) = self.lineEdit(), self._waiting
+        room = line.width() - line.textMargins().left() - _PADDING
+        fits = line.fontMetrics().horizontalAdvance(words) <= room
+        line.setPlaceholderText(words if fits else shorter)
 
     def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name
         """Step the number within its bounds, from wherever it is."""

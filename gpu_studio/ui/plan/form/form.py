@@ -32,7 +32,7 @@ from gpu_studio.ui.kit.fields.typed import (
     write_number,
     write_wholes,
 )
-from gpu_studio.ui.plan.plan_view import AS_IN_SCRIPT, PlanView
+from gpu_studio.ui.plan.plan_view import AS_IN_SCRIPT, IN_SCRIPT, PlanView
 from gpu_studio.ui.plan.python_files import Parameter
 
 LABEL = 128
@@ -79,7 +79,7 @@ class FormRow(QWidget):
         """Show the field's value in the plan, and its error."""
         name = self.field.path.removeprefix("training.")
         if name in view.plan.training.as_in_script and isinstance(self.control, WholeNumber):
-            self.control.show_unknown(AS_IN_SCRIPT)
+            self.control.show_unknown(AS_IN_SCRIPT, IN_SCRIPT)
         else:
             self.control.show_value(self.field.value(view.plan))
         self._mark(of_script=name in view.of_script)
