@@ -29,6 +29,31 @@ def received(graph: ModelGraph, device: str, devices: Devices, *, kept: bool = F
     return sum(layer.output_bytes for layer in graph.layers if layer.name in taken - here)
 
 
+def forward(graph: ModelGraph, device: str, devices: Devices) -> int:
+    """What a micro-batch holds on its way forward through a device beyond all that it keeps there.
+
+    That is what comes for a layer whose gradient does not need it, until the layer is computed:
+    what the layers behind keep is not there by then.
+    """
+    here = [layer for layer in graph.layers if device in devices[layer.name]]
+    names = [layer.name for layer in here]
+
+    def brief(count: int) -> int:
+        there = {
+            each.name: (device,) if each.name in names[:count] else () for each in graph.layers
+        }
+        return received(graph, device, there) - received(graph, device, there, kept=True)
+
+    whole, came, most = brief(len(here)), 0, 0
+    behind = sum(layer.kept_bytes for layer in here) if whole else 0
+    for place, layer in enumerate(here) if whole else ():
+        behind -= layer.kept_bytes
+        most = max(most, whole - came - behind)
+        if not {*layer.inputs, *layer.meeting.others} <= {*names}:
+            came = brief(place + 1)
+    return most
+
+
 def met(graph: ModelGraph, device: str, devices: Devices) -> int:
     """What comes to meet outputs on a device, and the backward pass needs, counted once each."""
     here = {name for name, some in devices.items() if device in some}
@@ -47,10 +72,97 @@ def waiting(graph: ModelGraph, device: str, devices: Devices, *, kept: bool) -> 
     Each tensor counts once. Without `kept` they keep nothing of it. Of outputs that have met, what
     was made of them here waits, which no layer keeps.
     """
+    alone = _lending(graph, device, devices) if kept else {}
     return sum(
-        max(0, layer.meeting.bytes, layer.output_bytes - layer.kept_bytes * kept)
+        _unkept(layer, kept=kept) + alone.get(layer.name, 0)
         for layer in _leaving(graph, device, devices)
     )
+
+
+def skipping(graph: ModelGraph, device: str, devices: Devices, *, kept: bool) -> int:
+    """What of `waiting` is needed further on than by the next layer behind the device's last."""
+    names = [layer.name for layer in graph.layers]
+    here = [place for place, name in enumerate(names) if device in devices[name]]
+    taken = {
+        name
+        for place, layer in enumerate(graph.layers)
+        if here and not here[0] <= place <= here[-1] + 1
+        for name in (*layer.inputs, *layer.meeting.others)
+    }
+    alone = _lending(graph, device, devices) if kept else {}
+    return sum(
+        _unkept(layer, kept=kept) + alone.get(layer.name, 0)
+        for layer in _leaving(graph, device, devices)
+        if layer.name in taken
+    )
+
+
+def _unkept(layer: GraphLayer, *, kept: bool) -> int:
+    return max(0, layer.meeting.bytes, layer.output_bytes - layer.kept_bytes * kept)
+
+
+def lent(graph: ModelGraph, device: str, devices: Devices) -> int:
+    """What is kept by layers on a device, and only layers elsewhere need, which have copies."""
+    return sum(_lending(graph, device, devices).values())
+
+
+def _lending(graph: ModelGraph, device: str, devices: Devices) -> dict[str, int]:
+    taken = {
+        name for layer in graph.layers if device in devices[layer.name] for name in layer.inputs
+    }
+    return {
+        layer.name: layer.lent_bytes
+        for layer in graph.layers
+        if tuple(devices[layer.name]) == (device,) and layer.name not in taken
+    }
+
+
+def coming(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices) -> int:
+    """The gradient that comes for an output from elsewhere; always if an earlier layer takes it."""
+    before = True
+    for each in graph.layers:
+        if layer.name in each.inputs and (before or device not in devices[each.name]):
+            return layer.output_bytes
+        before = before and each.name != layer.name
+    return 0
+
+
+def passing_over(graph: ModelGraph, device: str, devices: Devices) -> int:
+    """The gradients that go back past all layers of a device.
+
+    They are held while its layers are computed where the whole model is, and not here.
+    """
+    here = [place for place, each in enumerate(graph.layers) if device in devices[each.name]]
+    return sum(size for size, z, a in skips(graph) if here and z < here[0] and a > here[-1])
+
+
+def skips(graph: ModelGraph) -> list[tuple[int, int, int]]:
+    """The gradients that pass layers by: the size of each, the taker, and the layer that makes it.
+
+    There is one where a layer takes outputs of an earlier one and of those between, all of which
+    lie on a way from the one to the other, and gives back a tensor of its own for each.
+    """
+    places = {layer.name: place for place, layer in enumerate(graph.layers)}
+    inputs = [[places[name] for name in layer.inputs] for layer in graph.layers]
+    return [
+        (graph.layers[first].output_bytes, first, last)
+        for last, layer in enumerate(graph.layers)
+        if len(layer.inputs) > 1 and layer.gives_back >= len(layer.inputs)
+        for first in inputs[last]
+        if first + 1 < last and _all_between(inputs, first, last)
+    ]
+
+
+def _all_between(inputs: Sequence[Sequence[int]], first: int, last: int) -> bool:
+    """Whether every layer between two takes what comes from the first, and leads to the last."""
+    led, needed = {first}, set(inputs[last])
+    for place in range(first + 1, last):
+        if led.intersection(inputs[place]):
+            led.add(place)
+    for place in reversed(range(first + 1, last)):
+        if place in needed:
+            needed.update(inputs[place])
+    return all(place in led and place in needed for place in range(first + 1, last))
 
 
 def joined(graph: ModelGraph, device: str, devices: Devices) -> int:

@@ -22,7 +22,7 @@ from gpu_studio.placement.stage_memory import (
     shares,
     with_beyond,
 )
-from gpu_studio.placement.step_memory import UNREHEARSED
+from gpu_studio.placement.step_memory import ON_CARD
 from gpu_studio.placement.work import Array, Work
 
 AT_ONCE = 64
@@ -146,19 +146,94 @@ def _through(work: Work) -> Through:
     return [each if keeps else [] for each, keeps in zip(before, work.keeps_inputs, strict=True)]
 
 
-def leaving(work: Work, sizes: Array) -> Array:
-    """The table of the bytes that each block makes for layers elsewhere; sizes as in `entering`."""
+def leaving(work: Work, sizes: Array, *, further: bool = False, alone: bool = False) -> Array:
+    """The table of the bytes that each block makes for layers elsewhere; sizes as in `entering`.
+
+    With `further` only what others need than the first layer behind the block; `alone` only what
+    no layer of the block takes.
+    """
     layers = len(sizes)
-    last, first = list(range(layers)), list(range(layers))
-    for inputs in (work.inputs, work.later, work.met()):
+    last, first = _last_and_first(work, (work.inputs, work.later, work.met()))
+    behind, ahead = _nearest(work) if alone else ([layers] * layers, [-1] * layers)
+    table = np.zeros((layers + 1, layers + 1))
+    for producer, size in enumerate(sizes):
+        stop, end = max(producer + 1, last[producer] + (not further)), behind[producer] + 1
+        table[producer + 1 : min(stop, end), ahead[producer] + 1 : producer + 1] += size
+        begin = max(first[producer], ahead[producer]) + 1
+        table[stop:end, begin : producer + 1] += size
+    return table
+
+
+def _last_and_first(
+    work: Work, takes: Sequence[Sequence[Sequence[int]]]
+) -> tuple[list[int], list[int]]:
+    """The last and the first layer that takes the output of each, or itself."""
+    last, first = list(range(len(work.inputs))), list(range(len(work.inputs)))
+    for inputs in takes:
         for taker, producers in enumerate(inputs):
             for producer in producers:
                 last[producer] = max(last[producer], taker)
                 first[producer] = min(first[producer], taker)
-    table = np.zeros((layers + 1, layers + 1))
-    for producer, size in enumerate(sizes):
-        table[producer + 1 : last[producer] + 1, : producer + 1] += size
-        table[last[producer] + 1 :, first[producer] + 1 : producer + 1] += size
+    return last, first
+
+
+def _nearest(work: Work) -> tuple[list[int], list[int]]:
+    """The nearest layers behind and ahead of each that take its output."""
+    layers = len(work.inputs)
+    behind, ahead = [layers] * layers, [-1] * layers
+    for inputs in (work.inputs, work.later):
+        for taker, producers in enumerate(inputs):
+            for producer in producers:
+                if taker > producer:
+                    behind[producer] = min(behind[producer], taker)
+                else:
+                    ahead[producer] = max(ahead[producer], taker)
+    return behind, ahead
+
+
+def lending(work: Work) -> Array:
+    """The table of the bytes that each block keeps only for layers elsewhere, which have copies."""
+    behind, ahead = _nearest(work)
+    table = np.zeros((len(behind) + 1, len(behind) + 1))
+    for producer, size in enumerate(work.lent_bytes):
+        table[producer + 1 : behind[producer] + 1, ahead[producer] + 1 : producer + 1] += size
+    return table
+
+
+def on_the_way(work: Work, brief: Array) -> Array:
+    """The table of what a micro-batch holds at most on its way forward beyond what blocks keep.
+
+    Of what comes in and is not kept, that for a layer and those behind it is there when the layer
+    is computed, and what these keep is not.
+    """
+    kept, places = before(work.kept_bytes), np.arange(len(brief))
+    held = np.full_like(brief, -np.inf)
+    begun = np.where(places[:-1, None] >= places, kept[1:, None] - brief[:-1], -np.inf)
+    held[1:] = np.maximum.accumulate(begun)
+    return np.where(brief > 0, np.maximum(0.0, brief + held - kept[:, None]), 0.0)
+
+
+def coming(work: Work) -> Array:
+    """The table of the gradients that come for each layer of the blocks that end with each row.
+
+    Entry [e, l] is that for layer l, if another one takes its output that is not before layer e;
+    where an earlier one takes it, too, it comes in any case.
+    """
+    layers = len(work.inputs)
+    table = np.zeros((layers + 1, layers))
+    for inputs in (work.inputs, work.later):
+        for taker, producers in enumerate(inputs):
+            for producer in producers:
+                rows = slice(producer + 1, taker + 1 if taker > producer else None)
+                table[rows, producer] = work.output_bytes[producer]
+    return table
+
+
+def passing_over(work: Work) -> Array:
+    """The table of the gradients that pass each block by; see `between_devices.skips`."""
+    table = np.zeros((len(work.inputs) + 1, len(work.inputs) + 1))
+    for size, first, last in work.skips:
+        table[: last + 1, first + 1 :] += size
     return table
 
 
@@ -167,19 +242,26 @@ class BlockMemory:
     """What blocks hold, where so many bytes a sample enter each (a table).
 
     Of these the backward pass does not need those that are `brief`. What blocks make for others and
-    do not keep is `waiting` to be sent; `joined` is of it what they make of outputs that meet, and
-    `met` what enters for that and is needed. So many micro-batches are `under_way` at once, if a
-    device does not hold fewer. With `recompute` stages keep what enters them, and compute the rest
-    again.
+    do not keep is `waiting` to be sent, and what is `skipping` of it goes further than to the next;
+    `forward` as in `StageMemory`; `lent` is what they keep for others alone; `joined` is of it what
+    they make of outputs that meet, and `met` what enters for that and is needed. `coming` and
+    `over` are the gradients that come from others, and that pass by. So many micro-batches are
+    `under_way` at once, if a device does not hold fewer. With `recompute` stages keep what enters
+    them, and compute the rest again.
     """
 
     work: Work
     entering: Array
     brief: Array
     waiting: Array
+    skipping: Array
+    forward: Array
+    lent: Array
     under_way: int
     joined: Array
     met: Array
+    coming: Array
+    over: Array
     recompute: bool = False
     _made: dict[tuple[range, int, bool], StageMemory] = field(default_factory=dict)
 
@@ -198,15 +280,22 @@ class BlockMemory:
             ]
             needed = replace(work, inputs=kept[0], later=kept[1])
             brief = every - entering(needed, work.output_bytes, _through(work), work.meets)
-        made = np.array([each.bytes for each in work.meetings] or [0])
-        unkept = np.maximum(made, work.output_bytes - work.kept_bytes * (not recompute))
-        joined = leaving(work, np.broadcast_to(made, unkept.shape))
+        meeting = np.array([each.bytes for each in work.meetings] or [0])
+        unkept = np.maximum(meeting, work.output_bytes - work.kept_bytes * (not recompute))
+        joined = leaving(work, np.broadcast_to(meeting, unkept.shape))
         met = np.zeros_like(every)
         if not recompute and any(work.met(kept=True)):
             alone = replace(work, inputs=none, later=none)
             met = entering(alone, work.output_bytes, met=work.met(kept=True))
-        waits = leaving(work, unkept)
-        return cls(work, every, brief, waits, under_way, joined, met, recompute)
+        waits, further = leaving(work, unkept), leaving(work, unkept, further=True)
+        lent = np.zeros_like(every)
+        if not recompute and work.lent_bytes.any():
+            lent = lending(work)
+            waits += leaving(work, work.lent_bytes, alone=True)
+            further += leaving(work, work.lent_bytes, further=True, alone=True)
+        forward, comes, over = on_the_way(work, brief), coming(work), passing_over(work)
+        made = (waits, further, forward, lent, under_way, joined, met, comes, over)
+        return cls(work, every, brief, *made, recompute)
 
     def at_least(self, micro_batches: int) -> Array:
         """What each layer adds at least to any block, summed up as `before` does."""
@@ -240,17 +329,19 @@ class BlockMemory:
 
     def _going_back(self, step: Step, ends: range, begin: int) -> Array:
         """What a micro-batch on its way back holds in a block on a card, at its fullest moment."""
-        work = self.work
-        moments = _way_back(work).moments(step.part)
-        all_gradients = work.gradient_bytes.sum()
-        fullest = maxima(moments + all_gradients, ends, begin) - all_gradients
+        work, rows = self.work, slice(ends.start, ends.stop)
+        moments = np.full((len(ends), ends.stop), -np.inf)
+        known = _way_back(work, self.coming[rows], ends.stop).moments(step.part)
+        moments[:, : known.shape[1]] = known
+        # None of a layer that is not in the block; and of each the fullest of it and those behind.
+        moments[np.arange(ends.stop) >= np.array(ends)[:, None]] = -np.inf
+        fullest = np.maximum.accumulate(moments[:, ::-1], axis=1)[:, ::-1][:, begin:]
+        fullest = fullest - step.part * self.over[rows, begin : ends.stop]
         ahead = step.part * before(work.kept_bytes)[begin : ends.stop]
-        gradients = before(work.gradient_bytes)[ends.start : ends.stop, None]
+        gradients = before(work.gradient_bytes)[rows, None]
         # The gradient of what came in is made here, and sent back.
-        last = (
-            sums(before(work.gradient_bytes), ends, begin)
-            + step.part * (self.entering[ends.start : ends.stop, begin : ends.stop])
-        )
+        last = sums(before(work.gradient_bytes), ends, begin)
+        last = last + step.part * self.entering[rows, begin : ends.stop]
         found: Array = np.maximum(fullest - ahead + gradients, last)
         return found
 
@@ -261,14 +352,17 @@ class BlockMemory:
         taken: Array | float = 0.0
         if work.taken_bytes[begin : ends.stop].any():
             taken = maxima(work.taken_bytes, ends, begin)
+        lent = self.lent[ends.start : ends.stop, begin : ends.stop] if copied else 0.0
         # What a CPU keeps when it computes again are tensors of other stages.
-        kept_here = (0.0 if copied else enters) if self.recompute else kept
+        kept_here = (0.0 if copied else enters) if self.recompute else kept - lent
         return StageMemory(
             gradients=sums(before(work.gradient_bytes), ends, begin),
             taken=0.0 if copied else taken,
             received=enters + taken if copied else 0.0,
             brief=self.brief[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
             waiting=self.waiting[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
+            forward=self.forward[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
+            skipping=self.skipping[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
             returned=enters if copied else 0.0,
             joined=self.joined[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
             met=self.met[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
@@ -287,13 +381,18 @@ class BlockMemory:
         )
 
 
-def _way_back(work: Work) -> WayBack:
+def _way_back(work: Work, comes: Array | None = None, count: int | None = None) -> WayBack:
+    """The way back through the first `count` layers, for which gradients come from elsewhere."""
     layers = len(work.kept_bytes)
     around = work.around_bytes if len(work.around_bytes) else work.kept_bytes + work.passing_bytes
-    beside, scratch = (
-        each if len(each) else np.zeros(layers) for each in (work.beside_bytes, work.scratch_bytes)
+    return WayBack(
+        work.kept_bytes[:count],
+        around[:count],
+        (work.kernels if len(work.kernels) else np.zeros((layers, 0, 2)))[:count],
+        work.gradient_bytes[:count],
+        np.zeros(layers)[:count] if comes is None else comes[:, :count],
+        (work.outlived_bytes if len(work.outlived_bytes) else np.zeros(layers))[:count],
     )
-    return WayBack(work.kept_bytes, around, beside, scratch, work.gradient_bytes)
 
 
 def replica_bytes(work: Work, replicas: int = 1) -> float:
@@ -325,6 +424,6 @@ def _step_on(kind: str, step: Step, work: Work, at_work: int) -> Step:
 
     `at_work` is how many micro-batches it computes at once.
     """
-    step = replace(step, margin=UNREHEARSED if kind == "GPU" else 1.0)
+    step = replace(step, margin=ON_CARD if kind == "GPU" else 1.0)
     going_back = _whole_way_back(work, step) if kind == "GPU" else None
     return with_beyond(step, _whole(work, kind), going_back, work.rehearsed, at_work)

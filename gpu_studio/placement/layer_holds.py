@@ -7,14 +7,33 @@ at, and the fullest moment counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
-from gpu_studio.placement.liveness import Operation, StepGraph, in_one_queue
+from gpu_studio.placement.liveness import Operation, StepGraph, Turn, in_one_queue
 
 ORDERS = 8
 """How many orders are drawn, besides that of the operations' numbers."""
+
+
+Kernel = tuple[int, int]
+"""What is held beside a kernel, in bytes per sample, and its scratch memory, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetOutputs:
+    """Outputs of `others` that operations between layers take in where the first one's output is.
+
+    What these make is so many `bytes` per sample; `kept` says if the backward pass needs the rest.
+    """
+
+    others: tuple[str, ...] = ()
+    kept: bool = False
+    bytes: int = 0
+
+
+NOTHING_MET = MetOutputs()
 
 
 @dataclass(slots=True)
@@ -22,21 +41,33 @@ class LayerHolds:
     """What is held on a card while a layer is computed, besides the batch, in bytes per sample.
 
     `passing` besides all that is kept; `around` besides what the layers before it keep, and
-    `beside` the same while a kernel runs that needs `scratch`: bytes, whatever the batch.
+    `beside` the same by the scratch memory of the kernel that runs: bytes, whatever the batch.
     """
 
     passing: int = 0
     around: int = 0
-    beside: int = 0
-    scratch: int = 0
+    beside: dict[int, int] = field(default_factory=dict)
 
     def note(self, passing: int, around: int, scratch: int) -> None:
         """Count a moment."""
         self.passing = max(self.passing, passing)
         self.around = max(self.around, around)
         if scratch:
-            self.beside = max(self.beside, around)
-            self.scratch = max(self.scratch, scratch)
+            self.beside[scratch] = max(self.beside.get(scratch, 0), around)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that need scratch memory, without those beside which another needs more."""
+        found: list[Kernel] = []
+        for scratch, beside in sorted(self.beside.items(), reverse=True):
+            if not found or beside > found[-1][0]:
+                found.append((beside, scratch))
+        return tuple(found)
+
+    def grown(self, other: LayerHolds) -> int:
+        """How much more is held at most in `other`, of the same operations."""
+        more = (other.beside.get(scratch, 0) - held for scratch, held in self.beside.items())
+        return max(0, other.around - self.around, *more)
 
 
 def held_around(
@@ -44,27 +75,66 @@ def held_around(
     operations: Sequence[Operation],
     layers: Sequence[str],
     keeping: Mapping[str, int],
+    later: Sequence[Operation] = (),
 ) -> dict[str, LayerHolds]:
     """What is held while each layer's operations run; `layers` are those of the operations.
 
     What none made, such as the loss, runs where the layer before it does. `keeping` are the bytes a
-    sample that each layer keeps, in order.
+    sample that each layer keeps, in order. Operations that run `later` are of no layer, and each
+    runs as soon as those that it comes after have ended.
     """
     chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
     drawn = [in_one_queue(operations, chance) for _ in range(ORDERS)]
     before = dict(zip(keeping, accumulate(keeping.values(), initial=0), strict=False))
     found: dict[str, LayerHolds] = {}
     for turns in (in_one_queue(operations), *drawn):
-        order = list(turns)
+        order = _with_later(list(turns), len(operations), later)
         layer = ""
         places = (turn.place for turn in order if turn.begins)
         for place, moment in zip(places, step.history(order).moments, strict=True):
+            if place >= len(operations):
+                continue
             layer = layers[place] or layer
-            scratch = operations[place].scratch
             held = moment.per_sample - step.given_per_sample
             found.setdefault(layer, LayerHolds()).note(
                 held - moment.kept,
                 held - min(moment.kept, before.get(layer, 0)),
-                0 if scratch.per_sample else scratch.fixed,
+                operations[place].scratch.fixed,
             )
     return found
+
+
+def _with_later(order: list[Turn], count: int, later: Sequence[Operation]) -> list[Turn]:
+    """The order with the `later` operations, whose numbers go on from `count`."""
+    ended = {turn.place: number for number, turn in enumerate(order) if not turn.begins}
+    at: dict[int, list[Turn]] = {}
+    for place, each in enumerate(later, count):
+        if ended.keys() >= {*each.after}:  # what is never ready is in no order
+            turns = at.setdefault(max(ended[before] for before in each.after), [])
+            turns += Turn(place, begins=True), Turn(place, begins=False)
+    return [each for number, turn in enumerate(order) for each in (turn, *at.get(number, ()))]
+
+
+def outliving(
+    operations: Sequence[Operation], layers: Sequence[str], backward: Sequence[bool]
+) -> list[Operation]:
+    """Operations by which what comes back to a layer outlives its use there.
+
+    There is one for each layer, which takes it when all that go back through the layer have ended.
+    """
+    makers = {tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes}
+    coming: dict[str, set[int]] = {}
+    ends: dict[str, list[int]] = {}
+    for place, each in enumerate(operations):
+        layer = layers[place]
+        if backward[place] and layer:
+            ends.setdefault(layer, []).append(place)
+            coming.setdefault(layer, set()).update(
+                tensor
+                for tensor in each.takes
+                if layers[makers[tensor]] != layer and backward[makers[tensor]]
+            )
+    return [
+        Operation(takes=tuple(sorted(coming[layer])), after=tuple(places))
+        for layer, places in ends.items()
+    ]

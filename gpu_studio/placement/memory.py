@@ -6,15 +6,16 @@ model each device has some layers, and the batch passes through them in micro-ba
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.placement.between_devices import joined, met, received, waiting
+from gpu_studio.placement.between_devices import coming
 from gpu_studio.placement.compiled_steps import noted
 from gpu_studio.placement.cudnn_room import is_real_card, with_workspaces
+from gpu_studio.placement.device_load import DeviceLoad, recomputed
 from gpu_studio.placement.device_memory import (
     MemoryShare,
     PredictedMemory,
@@ -30,18 +31,16 @@ from gpu_studio.placement.memory_replicated import (
     mirrored_memory,
     single_memory,
 )
-from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
+from gpu_studio.placement.plan_facts import ModelFacts, ModelGraph, PlanFacts
 from gpu_studio.placement.stage_memory import (
-    StageMemory,
     Step,
-    WayBack,
     at_once,
     running,
     shares,
     turns_at_once,
     with_beyond,
 )
-from gpu_studio.placement.step_memory import UNREHEARSED, StepMemory
+from gpu_studio.placement.step_memory import ON_CARD, StepMemory
 from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import (
     MIB,
@@ -127,165 +126,6 @@ _PASSING = (
 )
 
 
-@dataclass(slots=True)
-class Recomputed:
-    """The memory of one device, in bytes per sample.
-
-    `kept` is what its stages take from others, for the whole batch; `again` what the largest of its
-    stages keeps when it is recomputed, for one micro-batch.
-    """
-
-    kept: int = 0
-    again: int = 0
-
-
-@dataclass(slots=True)
-class _Stage:
-    device: str | None
-    layers: list[GraphLayer] = field(default_factory=list)
-
-
-def recomputed(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> dict[str, Recomputed]:
-    """What each device keeps and recomputes; split layers keep everything and do not count here.
-
-    As in the trainer, consecutive layers on one device are one stage.
-    """
-    outputs = {layer.name: layer.output_bytes for layer in graph.layers}
-    taken: dict[str, set[str]] = {}
-    found: dict[str, Recomputed] = {}
-    for stage in _stages(graph, devices):
-        if stage.device is None:
-            continue
-        here = found.setdefault(stage.device, Recomputed())
-        here.again = max(here.again, sum(layer.kept_bytes for layer in stage.layers))
-        names = {layer.name for layer in stage.layers}
-        taken.setdefault(stage.device, set()).update(
-            name for layer in stage.layers for name in layer.arriving(names) if name not in names
-        )
-    for device, names in taken.items():
-        found[device].kept = sum(outputs.get(name, 0) for name in names)
-    return found
-
-
-def _stages(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> Iterator[_Stage]:
-    stage = _Stage(None)
-    for layer in graph.layers:
-        on = devices[layer.name]
-        device = on[0] if len(on) == 1 else None
-        if device != stage.device or device is None:
-            yield stage
-            stage = _Stage(device)
-        stage.layers.append(layer)
-    yield stage
-
-
-@dataclass(slots=True)
-class _Load:
-    """What is on one device; its bytes in a step are those of `StageMemory`.
-
-    `sent`: the model's input and what other devices make are sent to it, micro-batch for
-    micro-batch.
-    """
-
-    sent: bool = False
-    parameters: float = 0
-    trainable: float = 0
-    weights: float = 0
-    gradients: float = 0
-    slots: float = 0
-    taken: int = 0
-    received: int = 0
-    kept: float = 0
-    passing: float = 0
-    again: float = 0
-    updating: float = 0
-    share: float = 0
-    brief: int = 0
-    waiting: int = 0
-    joined: int = 0
-    met: int = 0
-    beside: float = 0
-    zeros: float = 0
-    stages: list[list[tuple[float, ...]]] = field(default_factory=list)
-    """A row of `WayBack` for each layer; those that are computed again stage by stage apart."""
-
-    def add(
-        self, layer: GraphLayer, slots: int, share: float, *, keeps: bool, begins: bool = False
-    ) -> None:
-        self.parameters += layer.parameters * share
-        self.trainable += layer.trainable * share
-        self.weights += layer.weight_bytes * share
-        self.gradients += layer.trainable_bytes * share
-        self.slots += slots * share
-        self.kept += layer.kept_bytes * share * keeps
-        self.passing = max(self.passing, layer.passing_bytes * share)
-        self.zeros += layer.added_up_bytes * share * self.sent
-        largest = max(self.updating, 2 * layer.trainable_bytes * share)
-        self.updating = self.gradients if self.sent else largest
-        if begins or not self.stages:
-            self.stages.append([])
-        sizes = layer.kept_bytes, layer.around, layer.beside_bytes, layer.trainable_bytes
-        kept, around, beside, gradients = (size * share for size in sizes)
-        self.stages[-1].append((kept, around, beside, layer.scratch_bytes, gradients))
-
-    def receive(
-        self,
-        graph: ModelGraph,
-        device: str,
-        devices: Mapping[str, Sequence[str]],
-        *,
-        recompute: bool,
-    ) -> None:
-        """Count what comes and goes between devices; what is computed again needs all of it."""
-        self.received = received(graph, device, devices)
-        kept = self.received if recompute else received(graph, device, devices, kept=True)
-        self.brief = self.received - kept
-        self.waiting = waiting(graph, device, devices, kept=not recompute)
-        self.joined = joined(graph, device, devices)
-        self.met = 0 if recompute else met(graph, device, devices)
-
-    def recompute(self, found: Recomputed) -> None:
-        """Keep what goes into the stages only.
-
-        Split layers compute nothing again, and what they keep is here yet.
-        """
-        self.kept += max(0, found.kept - self.received)
-        self.beside = self.kept
-        self.again = found.again
-
-    def stage(self) -> StageMemory:
-        """What it holds, in the terms of the formula."""
-        return StageMemory(
-            self.gradients,
-            0.0 if self.sent else self.taken,
-            self.kept,
-            self.passing,
-            self.again,
-            self.updating,
-            self.share,
-            self.received + self.taken if self.sent else 0.0,
-            self.brief,
-            self.waiting,
-            self.received if self.sent else 0.0,
-            self.zeros,
-            self.joined,
-            self.met,
-        )
-
-    def going_back(self, step: Step) -> float | None:
-        """What a micro-batch on its way back holds here, at its fullest moment; None on a CPU."""
-        if not self.sent:
-            return None
-        ways = [WayBack(*np.array(rows, np.float64).T) for rows in self.stages]
-        fullest = max((float(way.moments(step.part).max()) for way in ways), default=0.0)
-        # The gradient of what came in is made here, and sent back.
-        return self.gradients + max(fullest + self.beside * step.part, self.received * step.part)
-
-    def step(self, step: Step) -> int:
-        """What it takes besides weights and slots."""
-        return round(float(self.stage().step_bytes(step, self.going_back(step))))
-
-
 def placed_memory(
     plan: Plan, names: Sequence[str], model: ModelFacts, cores: int
 ) -> dict[str, PredictedMemory]:
@@ -350,17 +190,18 @@ def _loads(
     model: ModelFacts,
     graph: ModelGraph,
     batch: int,
-) -> dict[str, _Load]:
-    loads: dict[str, _Load] = {}
+) -> dict[str, DeviceLoad]:
+    loads: dict[str, DeviceLoad] = {}
     before: Sequence[str] = ()
     for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
         devices = devices_by_layer[layer.name]
         keeps = len(devices) > 1 or not placed.recompute
         begins = placed.recompute and devices != before
         for device in devices:
-            load = loads.setdefault(device, _Load(is_copied_to(device)))
+            load = loads.setdefault(device, DeviceLoad(is_copied_to(device)))
             slots = model.slots.get(layer.name, 0)
-            load.add(layer, slots, 1 / len(devices), keeps=keeps, begins=begins)
+            back = coming(graph, layer, device, devices_by_layer) if load.sent else 0
+            load.add(layer, slots, 1 / len(devices), keeps=keeps, begins=begins, coming=back)
             load.taken = load.taken if layer.inputs else graph.input_bytes
             load.share += part_of_model / len(devices)
         before = devices
@@ -382,12 +223,12 @@ def _shares(graph: ModelGraph, batch: int) -> list[float]:
 def _placed_step(device: str, step: Step, model: ModelFacts, graph: ModelGraph, cores: int) -> Step:
     """The step with what a device of this kind holds beyond the formula."""
     cpu = device.startswith("CPU")
-    whole = _Load(sent=not cpu, taken=graph.input_bytes)
+    whole = DeviceLoad(sent=not cpu, taken=graph.input_bytes)
     for layer in graph.layers:
         whole.add(layer, 0, 1.0, keeps=True)
     whole.share = 1.0
     at_work = running(step.micro_batches, step.under_way, cores if cpu else 1)
-    step = replace(step, margin=1.0 if cpu else UNREHEARSED)
+    step = replace(step, margin=1.0 if cpu else ON_CARD)
     return with_beyond(step, whole.stage(), whole.going_back(step), model.steps, at_work)
 
 
@@ -395,7 +236,7 @@ def _under_way(devices: Collection[str], cores: int) -> int:
     return at_once(len(devices), cores if any(name.startswith("CPU") for name in devices) else 0)
 
 
-def _placed_part(name: str, load: _Load, step: Step, shared: int) -> PredictedMemory:
+def _placed_part(name: str, load: DeviceLoad, step: Step, shared: int) -> PredictedMemory:
     trained = counted(round(load.trainable), "trainable parameters here", round(load.gradients))
     memory = PredictedMemory(
         name,
@@ -418,7 +259,7 @@ def _part(size: float, words: str) -> MemoryShare:
     return MemoryShare(round(size), words)
 
 
-def _kept_words(load: _Load, step: Step) -> str:
+def _kept_words(load: DeviceLoad, step: Step) -> str:
     flight = (
         f" ({min(step.micro_batches, step.under_way)} micro-batches in flight)"
         if step.micro_batches > 1
@@ -427,7 +268,7 @@ def _kept_words(load: _Load, step: Step) -> str:
     return f"{per_sample(round(load.kept), step.samples)}{flight}, kept for the backward pass"
 
 
-def _momentary_words(load: _Load, step: Step) -> str:
+def _momentary_words(load: DeviceLoad, step: Step) -> str:
     words = (
         f"the largest output here and its gradient, {per_sample(round(load.passing), step.part)}"
     )

@@ -16,7 +16,7 @@ from gpu_studio.placement.device_memory import (
 )
 from gpu_studio.placement.exchange import GATHERED, GATHERING, SENDING
 from gpu_studio.placement.plan_facts import ModelFacts, ModelGraph
-from gpu_studio.placement.step_memory import UNREHEARSED, StepMemory
+from gpu_studio.placement.step_memory import ON_CARD, StepMemory
 from gpu_studio.placement.work import is_copied_to
 
 _MOMENTARY_WORDS = (
@@ -86,13 +86,13 @@ def _gathering(name: str, batch: int, count: int, model: ModelFacts) -> Predicte
     there = (
         rehearsed.peak(batch)
         if rehearsed
-        else alone.peak(batch) + round(UNREHEARSED * (GATHERED - 1) * gradients)
+        else alone.peak(batch) + round(ON_CARD * (GATHERED - 1) * gradients)
     )
     missing = (count - GATHERED) * gradients
     waiting = (count - 1) * (gradients - _largest_gradient(model))
     held = max(
-        there + round(missing * (UNREHEARSED if missing > 0 else 1.0)),
-        alone.peak(batch) + round(UNREHEARSED * waiting),
+        there + round(missing * (ON_CARD if missing > 0 else 1.0)),
+        alone.peak(batch) + round(ON_CARD * waiting),
     )
     words = f"the gradients of the other {count - 1} replicas, {grouped((count - 1) * gradients)} B"
     return _with_words(_trained(name, batch, model, held + alone.lost), words)

@@ -15,6 +15,7 @@ import msgspec
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.shown_values import DataSample
 from gpu_studio.placement.compiled_steps import XlaFacts
+from gpu_studio.placement.layer_holds import NOTHING_MET, Kernel, MetOutputs
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan import Plan, Target
 from gpu_studio.plan.homes import devices_of_layers
@@ -224,18 +225,6 @@ def decoded(document: Any) -> PlanFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class MetOutputs:
-    """Outputs of `others` that operations between layers take in where the first one's output is.
-
-    What these make is so many `bytes` per sample; `kept` says if the backward pass needs the rest.
-    """
-
-    others: tuple[str, ...] = ()
-    kept: bool = False
-    bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class GraphLayer:
     """One layer that can be placed, by the name that `distribution.placed.layers` uses.
 
@@ -264,20 +253,24 @@ class GraphLayer:
     """Whether replicas normalise their own part of the batch: losses then depend on how many."""
     passing_bytes: int = 0
     """The most that is held besides while the layer is computed, on its way or back, per sample."""
-    scratch_bytes: int = 0
-    """The most that one of its kernels needs on a card while it runs."""
     around_bytes: int = 0
     """The most that is held on a card while the layer is computed, besides what layers before it
     keep, per sample; 0 if that is not known."""
-    beside_bytes: int = 0
-    """The same while the kernel runs that needs `scratch_bytes`."""
+    kernels: tuple[Kernel, ...] = ()
+    """The same while one of its kernels runs that need scratch memory on a card, with that."""
+    outlived_bytes: int = 0
+    """How much more that is, per sample, if what comes back to the layer outlives its use."""
+    lent_bytes: int = 0
+    """Of `kept_bytes` what only the backward pass of layers that take it needs."""
+    gives_back: int = 0
+    """How many tensors of its own the gradients are that it gives for what it takes."""
     added_up_bytes: int = 0
     """What its loops add up in the backward pass, beginning with zeros: gradients of weights."""
     keeps_inputs: bool = True
     """Whether the backward pass needs what the layer takes."""
     meets: tuple[tuple[str, str], ...] = ()
     """Inputs that it takes in one tensor with another one, the next of them, such as in a sum."""
-    meeting: MetOutputs = MetOutputs()
+    meeting: MetOutputs = NOTHING_MET
     """What its output meets, where it comes first."""
     frozen: bool = False
     """Whether training leaves it as it is."""

@@ -27,6 +27,7 @@ from gpu_studio.placement.liveness import (
 )
 from gpu_studio.placement.step_memory import (
     CLOSE,
+    ON_CARD,
     UNREHEARSED,
     MemoryMoment,
     Padding,
@@ -112,7 +113,7 @@ def on_card(
     steps = highest(MemoryMoment(*each) for each in dict.fromkeys(h for r in runs for h in r.held))
     most = cut_to_size(runs)
     padding = (
-        Padding(batch, UNREHEARSED * most(batch) / (steps.asked(batch) or 1)) for batch in BATCHES
+        Padding(batch, ON_CARD * most(batch) / (steps.asked(batch) or 1)) for batch in BATCHES
     )
     alike = (each.scratch.fixed for each in operations if not each.scratch.per_sample)
     lost = lost_on_card(operations)

@@ -101,6 +101,17 @@ class Step:
         return min(self.micro_batches, 1 + (1 if self.in_turn else self.under_way))
 
     @property
+    def returning(self) -> int:
+        """The samples that are in progress while a gradient waits to be sent back; 0 if none can.
+
+        It is so on a card that takes turns: it sends the first at once, and each other
+        when the card before it has gone back with the one before. So one waits while the third
+        micro-batch goes back at the earliest, and as long as it does, no other is taken in for it.
+        """
+        count = min(self.under_way - 1, self.micro_batches - 2) if self.in_turn else 0
+        return samples_at_once(self.batch, self.micro_batches, max(0, count))
+
+    @property
     def beside(self) -> int:
         """The samples whose activations are there when two gradients of a variable are added.
 
@@ -120,26 +131,43 @@ class WayBack:
     """The layers of a card, in order, through which the gradients of a micro-batch go back.
 
     In bytes per sample: `kept` is what each keeps; `around` the most that is held while it is
-    computed, besides what the layers before it keep; `beside` the same while its kernel runs that
-    needs the most `scratch`, which are bytes whatever the batch. `gradients` are those of its
-    weights, in bytes. All of shape (layers,).
+    computed, besides what the layers before it keep; `kernels` the same while its kernels run that
+    need scratch memory, each with that, which are bytes whatever the batch: of shape
+    (layers, kernels, 2). `gradients` are those of its weights, in bytes. `coming` is the gradient
+    that comes for it from another card, and `outlived` how much more is held around it if that
+    outlives its use. All others are of shape (layers,).
     """
 
     kept: Array
     around: Array
-    beside: Array
-    scratch: Array
+    kernels: Array
     gradients: Array
+    coming: Array
+    outlived: Array
 
     def moments(self, part: int) -> Array:
         """What is held while each layer is computed, less the `gradients` of all; shape (layers,).
 
         A micro-batch has `part` samples. What the layers behind it kept is gone by then, and the
-        gradients of its own and of their weights are there.
+        gradients of its own and of their weights are there. What comes from another card is in the
+        hands of the thread that receives it until that is through (`SameWorkerRecvDone`): nothing
+        is written over it meanwhile, and it may still be there when the layers before are computed.
         """
+        held = np.cumsum(self.gradients) - self.gradients
+        late = np.where(self.coming > 0, self.outlived, 0.0) + behind(self.coming)
+        return np.asarray(self.alone(part) + part * late - held, np.float64)
+
+    def alone(self, part: int) -> Array:
+        """What is held while each layer is computed, if nothing comes from elsewhere."""
         before = part * (np.cumsum(self.kept) - self.kept)
-        held = np.maximum(part * self.around, part * self.beside + self.scratch)
-        return np.asarray(before + held - (np.cumsum(self.gradients) - self.gradients), np.float64)
+        needing = part * self.kernels[..., 0] + self.kernels[..., 1]
+        held = np.maximum(part * self.around, needing.max(axis=-1, initial=0.0))
+        return np.asarray(before + held, np.float64)
+
+
+def behind(values: Array) -> Array:
+    """The sums of `values` behind each, along the last axis."""
+    return np.asarray(np.cumsum(values[..., ::-1], axis=-1)[..., ::-1] - values, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +176,17 @@ class StageMemory:
 
     `taken`, `received`, `kept`, `passing` and `again` are per sample. `taken` is the model's input,
     if a layer takes it; `received` what comes from other devices, of which what is `brief` is not
-    needed by the backward pass; `waiting` what is made for others and not kept; `returned` the
-    gradients that are sent back; `kept` what else the backward pass needs; `passing` the largest
-    output and its gradient, held briefly and for one micro-batch at a time, as is `again`, the
-    recomputed activations; `updating` is what the optimizer needs besides the gradients when the
-    activations are gone: on a card, which begins the updates of all layers before it ends the
-    first, as much again; on a CPU what it takes to update the largest layer. `share` is the part of
-    the model that is here. `zeros` are those to which loops on a card add gradients: they wait for
-    nothing, so that those of all micro-batches lie there from the beginning of a step. `joined` is
-    what is made here, for others, of outputs that meet here, and `met` what comes for it and its
-    gradient needs.
+    needed by the backward pass, and `forward` what of that a micro-batch holds on its way forward
+    at most, beyond all that it keeps; `waiting` what is made for others and not kept, of which what
+    is `skipping` goes further than to the next device; `returned` the gradients that are sent back;
+    `kept` what else the backward pass needs; `passing` the largest output and its gradient, held
+    briefly and for one micro-batch at a time, as is `again`, the recomputed activations; `updating`
+    is what the optimizer needs besides the gradients when the activations are gone: on a card,
+    which begins the updates of all layers before it ends the first, as much again; on a CPU what it
+    takes to update the largest layer. `share` is the part of the model that is here. `zeros` are
+    those to which loops on a card add gradients: they wait for nothing, so that those of all micro-
+    batches lie there from the beginning of a step. `joined` is what is made here, for others, of
+    outputs that meet here, and `met` what comes for it and its gradient needs.
     """
 
     gradients: Amount = 0.0
@@ -170,17 +199,20 @@ class StageMemory:
     received: Amount = 0.0
     brief: Amount = 0.0
     waiting: Amount = 0.0
+    skipping: Amount = 0.0
+    forward: Amount = 0.0
     returned: Amount = 0.0
     zeros: Amount = 0.0
     joined: Amount = 0.0
     met: Amount = 0.0
 
     def step_bytes(self, step: Step, going_back: Amount | None = None) -> Array:
-        """The memory of a step besides weights and slots, at the largest of five moments.
+        """The memory of a step besides weights and slots, at the largest of six moments.
 
         These are: the start, when all micro-batches that may come have arrived; the first backward
         pass, when all activations of the micro-batches in progress are held; their end, when the
-        gradients of those that go back at once are about to be added to the sum; the update; and,
+        gradients of those that go back at once are about to be added to the sum; the third
+        backward pass, when the gradient before may wait to be sent back; the update; and,
         where outputs meet for others, when the last of them does. `going_back` is what the
         micro-batch holds that goes back, with its gradients, at its fullest moment, if that is
         known layer by layer (`WayBack`).
@@ -190,26 +222,30 @@ class StageMemory:
         # The gradients of two micro-batches are counted below.
         going_back = going_back + self.zeros * max(0, step.micro_batches - 2)
         arriving = self.received * step.arrived
-        # What no gradient needs lies here only of those that are sent ahead.
-        needed, ahead = self.received - self.brief, max(0, step.arrived - step.samples)
-        backward = (
-            needed * step.arrived
-            + self.brief * ahead
-            + self.kept * (step.samples - step.part)
-            + self._crossing(step, step.samples - step.part)
-            + going_back
-        )
+        backward = self._held(step, step.samples, step.arrived)
+        sums = self.gradients * (step.summed - 1)
         # Until then the last of them still has its activations, as have those that are under way.
-        beside = needed * step.beside + self.kept * (step.beside - step.part)
-        beside = beside + self._crossing(step, step.beside - step.part)
-        summing = self.gradients * (step.summed - 1) + beside + going_back
+        summing = sums + self._held(step, step.beside, step.beside)
         # What the last micro-batch sends back may still wait when the update begins.
         sent = self.returned * step.part
+        if step.returning:
+            waits = sums + self._held(step, step.returning, step.returning) + sent
+            summing = np.maximum(summing, waits)
         updating = np.maximum(self.gradients + self.updating + sent, arriving)
-        fullest = np.maximum(np.maximum(backward, summing), self._meeting(step))
+        fullest = np.maximum(np.maximum(backward, summing) + going_back, self._meeting(step))
         passing = step.margin * fullest + self.share * step.beyond
         updated = step.margin * updating + self.share * step.beyond_updating
         return np.asarray(self.taken * step.batch + np.maximum(passing, updated), np.float64)
+
+    def _held(self, step: Step, samples: int, arrived: int) -> Amount:
+        """What is held besides the micro-batch that goes back, with so many `samples` in progress.
+
+        Of so many the inputs have `arrived`. What of these no gradient needs lies here of those
+        that are sent ahead.
+        """
+        others = max(0, samples - step.part)
+        needed = (self.received - self.brief) * arrived + self.brief * max(0, arrived - samples)
+        return needed + self.kept * others + self._crossing(step, others)
 
     def _meeting(self, step: Step) -> Amount:
         """What is held when outputs meet; all that is kept may be there before the last comes."""
@@ -219,17 +255,28 @@ class StageMemory:
         return np.where(np.asarray(self.joined) > 0, held, 0.0)
 
     def _crossing(self, step: Step, others: int) -> Amount:
-        """What waits to be sent while one micro-batch goes back beside so many `others` samples.
+        """What is passed on while one micro-batch goes back beside so many `others` samples.
 
-        Outputs wait where the devices behind are slower, and the gradients of the micro-batch that
-        went back before where those ahead are: in a row only one of the two can be. What outputs of
-        the others meet is there as long as its gradient needs it, and else of one of them.
+        Of what is made for others one waits to be sent, as the next card takes in one micro-batch
+        fewer than this one; what goes further than to the next may wait of all. One of the others
+        may be on its way forward: its output does not wait yet. Devices that take no turns may be
+        ahead with all outputs, or behind with a gradient: in a row only one of the two can be. What
+        outputs of the others meet is there as long as its gradient needs it, and else of one.
         """
         some = min(step.part, others)
+        if step.in_turn:
+            on_the_way = self.forward * some + self._outputs(step, others - some)
+            crossing = np.maximum(self._outputs(step, others), on_the_way)
+        else:
+            crossing = np.maximum(self.waiting * others, self.returned * some)
         met = self.met * others + np.maximum(0.0, self.brief - self.met) * some
-        crossing = np.maximum(self.waiting * others, self.returned * some)
         found: Array = crossing + np.where(np.asarray(self.joined) > 0, met, 0.0)
         return found
+
+    def _outputs(self, step: Step, samples: int) -> Amount:
+        """The outputs of so many samples that may wait on a card that takes turns."""
+        some = min(step.part, samples)
+        return self.waiting * some + self.skipping * (samples - some)
 
 
 def with_beyond(

@@ -13,8 +13,11 @@ from dataclasses import dataclass
 CLOSE = 128
 """Up to this batch the allocator's overhead is known at short intervals."""
 UNREHEARSED = 1.08
-"""The one margin. Which step is the fullest, and how finely memory is cut by then, is chance: from
-one process to the next the fullest of thirty real steps differs by up to a tenth."""
+"""The margin on a CPU. Which step is the fullest, and how finely memory is cut by then, is chance:
+from one process to the next the fullest of thirty real steps differs by up to a tenth."""
+ON_CARD = 1.02
+"""The margin on a card, whose pieces are cut to size. What a step of one card asks for is rehearsed
+to 1.005 of the fullest of real ones, or more; what is left is chance in the order of operations."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_studio.placement.between_devices import skips
 from gpu_studio.placement.cudnn_room import room_for_cudnn
-from gpu_studio.placement.plan_facts import GraphLayer, MetOutputs, ModelFacts, ModelGraph
+from gpu_studio.placement.layer_holds import MetOutputs
+from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan import MIB, Machine, Plan, PlannedDevice, default_devices, logical_devices
 from gpu_studio.plan.card_memory import available_memory
@@ -80,13 +82,18 @@ class Work:
     directions: tuple[int, ...] = ()
     rehearsed: Mapping[str, StepMemory] = field(default_factory=dict)
     """What a step of the whole model holds on a "GPU" and on a "CPU"."""
-    scratch_bytes: Array = field(default_factory=lambda: np.zeros(0))
-    """What a kernel of each layer needs on a card, if that is known; empty if none needs any."""
     around_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What is held on a card while each layer is computed (`WayBack`); if empty, what it keeps and
     what passes."""
-    beside_bytes: Array = field(default_factory=lambda: np.zeros(0))
-    """What is held on a card while the kernel with the most scratch runs, if any needs some."""
+    kernels: Array = field(default_factory=lambda: np.zeros((0, 0, 2)))
+    """What is held on a card while the kernels of each layer run that need scratch memory, and that
+    memory (`WayBack`); empty if none needs any."""
+    outlived_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """How much more that is if what comes back outlives its use; if empty, nothing."""
+    lent_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """What each layer keeps for the backward pass of others alone; if empty, nothing."""
+    skips: tuple[tuple[int, int, int], ...] = ()
+    """The gradients that pass layers by, as `between_devices.skips` has them."""
     added_up_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """The gradients that loops of each layer add up, beginning with zeros; if empty, there are
     none."""
@@ -214,9 +221,11 @@ def work_of(
         later=tuple(tuple(each for each in froms if each > here) for here, froms in inputs),
         directions=tuple(2 if layer.name in returned else 1 for layer in layers),
         rehearsed=model.steps,
-        scratch_bytes=_row(layer.scratch_bytes for layer in layers),
         around_bytes=_row(layer.around for layer in layers),
-        beside_bytes=_row(layer.beside_bytes for layer in layers),
+        kernels=kernel_table([layer.kernels for layer in layers]),
+        outlived_bytes=_row(layer.outlived_bytes for layer in layers),
+        lent_bytes=_row(layer.lent_bytes for layer in layers),
+        skips=tuple(skips(graph)),
         added_up_bytes=_row(layer.added_up_bytes for layer in layers),
         keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
         meets=tuple({places[one]: places[next_] for one, next_ in each.meets} for each in layers),
@@ -253,6 +262,14 @@ def _table(rows: list[list[float]]) -> Array:
 
 def _row(values: Iterable[float]) -> Array:
     return np.fromiter(values, dtype=np.float64)
+
+
+def kernel_table(kernels: Sequence[Sequence[tuple[float, float]]]) -> Array:
+    """The kernels of each layer as an array of shape (layers, kernels, 2), with 0 where is none."""
+    table = np.zeros((len(kernels), max(map(len, kernels), default=0), 2))
+    for place, some in enumerate(kernels):
+        table[place, : len(some)] = np.reshape(some, (len(some), 2))
+    return table
 
 
 def _state_bytes(layers: Sequence[GraphLayer], model: ModelFacts) -> Array:

@@ -10,10 +10,10 @@ import pytest
 from made_machines import TWO_CARDS
 
 from gpu_studio.placement.blocks import BlockMemory
+from gpu_studio.placement.layer_holds import MetOutputs
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import (
     GraphLayer,
-    MetOutputs,
     ModelFacts,
     ModelGraph,
     PlanFacts,
@@ -68,13 +68,15 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
     """The model, as it is known to be computed on a card: of some layers more, of some less."""
 
     def known(layer: GraphLayer) -> GraphLayer:
-        scratch = int(random.integers(0, 2) * random.integers(0, 2_000_000))
+        scratch, kernels = int(random.integers(0, 2_000_000)), int(random.integers(0, 3))
         return replace(
             layer,
             passing_bytes=int(random.integers(0, 40_000)),
             around_bytes=int(random.integers(0, 2)) * (layer.kept_bytes + layer.output_bytes),
-            scratch_bytes=scratch,
-            beside_bytes=layer.kept_bytes // 2 if scratch else 0,
+            kernels=((layer.kept_bytes // 2, scratch), (layer.kept_bytes, scratch // 3))[:kernels],
+            outlived_bytes=int(random.integers(0, 20_000)),
+            lent_bytes=int(random.integers(0, 2)) * layer.kept_bytes // 3,
+            gives_back=int(random.integers(0, 4)),
             added_up_bytes=layer.trainable_bytes // 2,
             keeps_inputs=bool(random.integers(0, 2)),
             meets=tuple(pair for pair in pairwise(_in_order(layer)) if random.integers(0, 2)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_studio.placement.exchange import GATHERED, gathering, sending
 from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.rehearsal import TensorKinds, on_card
-from gpu_studio.placement.step_memory import UNREHEARSED
+from gpu_studio.placement.step_memory import ON_CARD
 
 MIB = 2**20
 NEEDED = 10 * MIB
@@ -36,7 +36,7 @@ def test_that_an_update_may_run_beside_the_way_back_of_other_layers() -> None:
     # The sum of the near layer has come back, and its update has begun.
     assert memory.asked(1) == NEEDED + 3 * MIB
     assert memory.asked(1) >= alone.asked(1)
-    assert memory.peak(1) == round(UNREHEARSED * memory.asked(1))
+    assert memory.peak(1) == round(ON_CARD * memory.asked(1))
 
 
 def test_that_a_gradient_is_gone_when_it_is_sent_and_its_sum_when_it_is_applied() -> None:

@@ -10,7 +10,7 @@ from gpu_studio.placement.in_turn import IN_TURN, TURNS, in_turn
 from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.rehearsal import TensorKinds, on_card
 from gpu_studio.placement.stage_memory import StageMemory, Step, with_beyond
-from gpu_studio.placement.step_memory import UNREHEARSED, MemoryMoment, StepMemory
+from gpu_studio.placement.step_memory import ON_CARD, MemoryMoment, StepMemory
 
 MIB = 2**20
 WEIGHT = Variable(0, MIB)
@@ -45,7 +45,7 @@ def test_that_nothing_is_updated_and_the_sum_of_the_gradients_is_there_in_the_en
 def test_that_one_micro_batch_comes_after_the_other_and_the_next_is_sent_ahead() -> None:
     # The sum, the next one's samples, and those of this one with what it makes of them.
     assert held().asked(1) == (1 + 2 + 2 + 4) * MIB
-    assert held().peak(1) == round(UNREHEARSED * held().asked(1))
+    assert held().peak(1) == round(ON_CARD * held().asked(1))
     without = on_card(STEP[:3], TensorKinds(results=(GRADIENT,), batch=frozenset({BATCH})))
     assert without.asked(1) == (2 + 4) * MIB
 

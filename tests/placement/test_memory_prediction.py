@@ -11,10 +11,10 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 
 from gpu_studio.placement.exchange import GATHERING, SENDING
+from gpu_studio.placement.layer_holds import MetOutputs
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import (
     GraphLayer,
-    MetOutputs,
     ModelFacts,
     ModelGraph,
     PlanFacts,
@@ -22,7 +22,7 @@ from gpu_studio.placement.plan_facts import (
     encoded,
 )
 from gpu_studio.placement.stage_memory import Step, at_once, samples_at_once, turns_at_once
-from gpu_studio.placement.step_memory import UNREHEARSED, MemoryMoment, StepMemory
+from gpu_studio.placement.step_memory import ON_CARD, MemoryMoment, StepMemory
 from gpu_studio.plan import MIB, Carve, DeviceSettings, Distribution, Placed, Plan, Training
 from gpu_studio.plan.card_memory import most_mib
 
@@ -106,7 +106,7 @@ def test_that_the_first_slice_of_a_card_holds_the_gradients_of_all_and_the_other
     alone = replace(mirrored, distribution=Distribution("one_device", devices=("GPU:0",)))
     alone = replace(alone, training=Training(batch_size=16))
     single = predicted(alone, machine=TWO_CARDS)["GPU:0"].total
-    assert first.total == single + round(UNREHEARSED * 3 * GRADIENTS)
+    assert first.total == single + round(ON_CARD * 3 * GRADIENTS)
     assert others[0].total <= single
     assert "the gradients of the other 3 replicas, 19,200 B" in first.other.formula
     ring = replace(mirrored, distribution=replace(mirrored.distribution, all_reduce="ring"))
@@ -129,7 +129,7 @@ def test_that_slices_that_gather_and_send_gradients_hold_what_was_rehearsed_of_s
     assert found["GPU:1"].total == beside + 500_000
     # The gradients of each replica more or less than the four that are rehearsed count alike.
     more = (replicas - 4) * GRADIENTS
-    margin = UNREHEARSED if more > 0 else 1.0
+    margin = ON_CARD if more > 0 else 1.0
     assert found["GPU:0"].total == beside + 900_000 + round(more * margin)
 
 
@@ -151,16 +151,19 @@ def test_that_what_a_kernel_needs_is_there_on_the_card_that_has_its_layer() -> N
 
     def totals(scratch: int) -> list[int]:
         around = one.kept_bytes + one.passing_bytes
-        needy = replace(one, scratch_bytes=scratch, beside_bytes=around)
+        needy = replace(one, kernels=((around, scratch),))
         graph = ModelGraph("one", (needy, *others))
         step = StepMemory((MemoryMoment(1),), scratch=scratch)
         facts = PlanFacts(model=replace(MODEL, graph=graph, steps={"GPU": step}))
         return [each.total for each in predict(placed, TWO_CARDS, facts)]
 
-    assert [more - less for more, less in zip(totals(5000), totals(0), strict=True)] == [5400, 0, 0]
+    more = [much - none for much, none in zip(totals(5000), totals(0), strict=True)]
+    assert more == [round(ON_CARD * 5000), 0, 0]
 
 
-THREE_SLICES = DeviceSettings(carve=(Carve("GPU:0", (300,) * 3),))
+THREE_SLICES, FOUR_SLICES = (
+    DeviceSettings(carve=(Carve("GPU:0", (300,) * count),)) for count in (3, 4)
+)
 
 
 def _placed_on_a_card(
@@ -186,12 +189,12 @@ def test_that_a_kernel_of_an_early_layer_runs_on_a_card_when_late_activations_ar
     on = {"head": ("GPU:0",), "early": ("GPU:1",), "late": ("GPU:1",)}
 
     def total(scratch: int) -> int:
-        needy = replace(early, scratch_bytes=scratch, beside_bytes=500)
+        needy = replace(early, kernels=((500, scratch),))
         return _placed_on_a_card((head, needy, late), on)
 
     # What comes in, what the early layer keeps, and what is there around the late one.
-    assert total(0) == total(90_000) == round(UNREHEARSED * 32 * (8 + 1000 + 2500))
-    assert total(200_000) == round(UNREHEARSED * (32 * (8 + 500) + 200_000))
+    assert total(0) == total(90_000) == round(ON_CARD * 32 * (8 + 1000 + 2500))
+    assert total(200_000) == round(ON_CARD * (32 * (8 + 500) + 200_000))
 
 
 def test_that_gradients_of_late_weights_are_there_when_an_early_layer_is_computed() -> None:
@@ -201,9 +204,7 @@ def test_that_gradients_of_late_weights_are_there_when_an_early_layer_is_compute
         "late", "Dense", ("early",), kept_bytes=10, around_bytes=20, trainable_bytes=9000
     )
     on = {"head": ("GPU:0",), "early": ("GPU:1",), "late": ("GPU:1",)}
-    assert _placed_on_a_card((head, early, late), on) == round(
-        UNREHEARSED * (9000 + 32 * (8 + 500))
-    )
+    assert _placed_on_a_card((head, early, late), on) == round(ON_CARD * (9000 + 32 * (8 + 500)))
 
 
 def test_that_what_no_gradient_needs_is_gone_on_a_card_when_its_gradient_comes() -> None:
@@ -211,9 +212,9 @@ def test_that_what_no_gradient_needs_is_gone_on_a_card_when_its_gradient_comes()
     head = GraphLayer("head", "Dense", output_bytes=800)
     flat = GraphLayer("flat", "Flatten", ("head",), around_bytes=800, keeps_inputs=False)
     on = {"head": ("GPU:0",), "flat": ("GPU:1",)}
-    assert _placed_on_a_card((head, flat), on) == round(UNREHEARSED * 32 * 800)
+    assert _placed_on_a_card((head, flat), on) == round(ON_CARD * 32 * 800)
     needed = _placed_on_a_card((head, replace(flat, keeps_inputs=True)), on)
-    assert needed == round(UNREHEARSED * 32 * (800 + 800))
+    assert needed == round(ON_CARD * 32 * (800 + 800))
 
 
 def test_that_what_is_passed_on_as_it_came_stays_on_a_card_if_a_layer_behind_needs_it() -> None:
@@ -222,12 +223,12 @@ def test_that_what_is_passed_on_as_it_came_stays_on_a_card_if_a_layer_behind_nee
     flat = GraphLayer("flat", "Flatten", ("head",), output_bytes=800, keeps_inputs=False)
     dense = GraphLayer("dense", "Dense", ("flat",), around_bytes=800)
     on = {"head": ("GPU:0",), "flat": ("GPU:1",), "dense": ("GPU:1",)}
-    assert _placed_on_a_card((head, flat, dense), on) == round(UNREHEARSED * 32 * (800 + 800))
+    assert _placed_on_a_card((head, flat, dense), on) == round(ON_CARD * 32 * (800 + 800))
     needless = replace(dense, keeps_inputs=False)
-    assert _placed_on_a_card((head, flat, needless), on) == round(UNREHEARSED * 32 * 800)
+    assert _placed_on_a_card((head, flat, needless), on) == round(ON_CARD * 32 * 800)
     apart = {**on, "dense": ("GPU:2",)}
     assert _placed_on_a_card((head, flat, dense), apart, 1, THREE_SLICES) == round(
-        UNREHEARSED * 32 * 800
+        ON_CARD * 32 * 800
     )
 
 
@@ -238,8 +239,8 @@ def test_that_outputs_that_meet_on_another_card_come_from_it_as_one() -> None:
     apart = GraphLayer("both", "Normalization", ("head", "more"), around_bytes=2000)
     both = replace(apart, meets=(("head", "more"),))
     before = {"head": ("GPU:0",), "more": ("GPU:0",), "both": ("GPU:1",)}
-    assert _placed_on_a_card((head, more, apart), before) == round(UNREHEARSED * 32 * 3600)
-    assert _placed_on_a_card((head, more, both), before) == round(UNREHEARSED * 32 * 2800)
+    assert _placed_on_a_card((head, more, apart), before) == round(ON_CARD * 32 * 3600)
+    assert _placed_on_a_card((head, more, both), before) == round(ON_CARD * 32 * 2800)
     # What the other one is added to comes by itself.
     beside = {**before, "more": ("GPU:1",)}
     assert _placed_on_a_card((head, more, both), beside) == _placed_on_a_card(
@@ -260,18 +261,18 @@ def test_that_what_meets_is_held_where_its_first_output_is_and_waits_there_to_be
         return _placed_on_a_card(layers, on, micro_batches, THREE_SLICES)
 
     apart, added = MetOutputs(), MetOutputs(("second",), bytes=800)
-    assert total(apart) == round(UNREHEARSED * 32 * (100 + 800))
+    assert total(apart) == round(ON_CARD * 32 * (100 + 800))
     # Both of them, and their sum.
-    assert total(added) == round(UNREHEARSED * 32 * (100 + 800 + 700 + 800))
+    assert total(added) == round(ON_CARD * 32 * (100 + 800 + 700 + 800))
     first = replace(first, around_bytes=3000)
     # While one micro-batch goes back, another one's sum waits, although the output is kept, and
     # what the next one's meets has come; of a product all that has come is needed.
-    assert total(added) == total(apart) == round(UNREHEARSED * 32 * (100 + 3000))
+    assert total(added) == total(apart) == round(ON_CARD * 32 * (100 + 3000))
     going = 3 * 100 + 2 * 800 + 3000
-    assert total(apart, 4) == round(UNREHEARSED * 8 * (going + 100))
-    assert total(added, 4) == round(UNREHEARSED * 8 * (going + 2 * 800 + 700))
+    assert total(apart, 4) == round(ON_CARD * 8 * going)
+    assert total(added, 4) == round(ON_CARD * 8 * (going + 2 * 800 + 700))
     needed = replace(added, kept=True)
-    assert total(needed, 4) == round(UNREHEARSED * 8 * (going + 2 * 800 + 2 * 700))
+    assert total(needed, 4) == round(ON_CARD * 8 * (going + 2 * 800 + 2 * 700))
 
 
 def test_that_outputs_that_are_not_kept_wait_on_a_card_until_the_next_one_takes_them() -> None:
@@ -285,25 +286,137 @@ def test_that_outputs_that_are_not_kept_wait_on_a_card_until_the_next_one_takes_
         return _placed_on_a_card((head, layer, tail), on, micro_batches, THREE_SLICES)
 
     # It takes two: one goes back, and of the other the output waits.
-    assert total(grown, 4) == round(UNREHEARSED * (2 * 8 * 8 + 8 * 800 + 8 * 800))
-    assert total(grown, 1) == round(UNREHEARSED * 32 * (8 + 800))
-    # What is kept waits for nothing more; of what came in the gradient may wait instead.
+    assert total(grown, 4) == round(ON_CARD * (2 * 8 * 8 + 8 * 800 + 8 * 800))
+    assert total(grown, 1) == round(ON_CARD * 32 * (8 + 800))
+    # What is kept waits for nothing more.
     kept = replace(grown, kept_bytes=800)
-    assert total(kept, 4) == round(UNREHEARSED * (2 * 8 * 8 + 8 * 800 + 8 * 8 + 8 * 800))
+    assert total(kept, 4) == total(grown, 4)
 
 
-def test_that_the_gradient_sent_back_may_wait_on_a_card_while_the_next_is_computed() -> None:
-    head = GraphLayer("head", "Dense", output_bytes=500)
-    middle = GraphLayer("middle", "Dense", ("head",), around_bytes=900)
-    tail = GraphLayer("tail", "Dense", ("middle",))
-    on = {"head": ("GPU:0",), "middle": ("GPU:1",), "tail": ("GPU:2",)}
-    found = _placed_on_a_card((head, middle, tail), on, 4, THREE_SLICES)
-    assert found == round(UNREHEARSED * 8 * (2 * 500 + 500 + 900))
-    # The last device takes one at a time, and sends it back before it takes up the next.
-    last = {"head": ("GPU:0",), "middle": ("GPU:1",), "tail": ("GPU:1",)}
-    assert _placed_on_a_card((head, middle, tail), last, 4, THREE_SLICES) == round(
-        UNREHEARSED * 8 * (2 * 500 + 900)
+def test_that_of_outputs_that_are_not_kept_one_waits_on_a_card_and_more_if_they_go_further() -> (
+    None
+):
+    """The next card takes in one micro-batch fewer; one far behind takes in only two."""
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    grown = GraphLayer("grown", "UpSampling2D", ("head",), output_bytes=800, around_bytes=800)
+    third = GraphLayer("third", "Dense", ("grown",), output_bytes=8)
+    tail = GraphLayer("tail", "Dense", ("third",))
+    on = {name: (f"GPU:{at}",) for at, name in enumerate(("head", "grown", "third", "tail"))}
+
+    def total(last: GraphLayer) -> int:
+        return _placed_on_a_card((head, grown, third, last), on, 4, FOUR_SLICES)
+
+    assert total(tail) == round(ON_CARD * 8 * (3 * 8 + 800 + 800))
+    assert total(replace(tail, inputs=("third", "grown"))) == round(ON_CARD * 8 * (24 + 800 + 1600))
+
+
+def test_that_what_only_a_layer_elsewhere_needs_again_is_not_kept_on_a_card_but_sent() -> None:
+    """As seen on practice cards: the next card has a copy, and this one lets go of it."""
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    mine = GraphLayer(
+        "mine", "Dense", ("head",), kept_bytes=900, output_bytes=800, around_bytes=900
     )
+    third = GraphLayer("third", "Dense", ("mine",), output_bytes=8)
+    tail = GraphLayer("tail", "Dense", ("third",))
+    on = {name: (f"GPU:{at}",) for at, name in enumerate(("head", "mine", "third", "tail"))}
+
+    def total(lent: int, **elsewhere: tuple[str, ...]) -> int:
+        layers = head, replace(mine, lent_bytes=lent), third, tail
+        return _placed_on_a_card(layers, {**on, **elsewhere}, 4, FOUR_SLICES)
+
+    assert total(0) == round(ON_CARD * 8 * (3 * 8 + 2 * 900 + 900))
+    assert total(800) == round(ON_CARD * 8 * (3 * 8 + 2 * 100 + 800 + 900))
+    # A layer here needs it here.
+    assert total(800, third=("GPU:1",)) == total(0, third=("GPU:1",))
+
+
+def test_that_a_gradient_from_another_card_outlives_its_use_while_its_receiver_holds_it() -> None:
+    """Seen at `SameWorkerRecvDone`: nothing is written over it, and early layers may meet it."""
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    early = GraphLayer("early", "Dense", ("head",), kept_bytes=10, around_bytes=2000)
+    late = GraphLayer("late", "ReLU", ("early",), output_bytes=700, kept_bytes=10, around_bytes=900)
+    tail = GraphLayer("tail", "Dense", ("late",))
+    on = {"head": ("GPU:0",), "early": ("GPU:1",), "late": ("GPU:1",), "tail": ("GPU:2",)}
+
+    def total(around: int, outlived: int) -> int:
+        late_one = replace(late, around_bytes=around, outlived_bytes=outlived)
+        return _placed_on_a_card((head, early, late_one, tail), on, 1, THREE_SLICES)
+
+    assert total(900, 0) == total(900, 300) == round(ON_CARD * 32 * (8 + 2000 + 700))
+    assert total(2900, 0) == round(ON_CARD * 32 * (8 + 10 + 2900))
+    assert total(2900, 300) == round(ON_CARD * 32 * (8 + 10 + 2900 + 300))
+    # Here it is made in the memory of what it is made from.
+    both = {**on, "tail": ("GPU:1",)}
+    assert _placed_on_a_card((head, early, late, tail), both) == round(ON_CARD * 32 * (8 + 2000))
+
+
+def test_that_each_kernel_of_a_layer_has_its_own_scratch_beside_what_is_held_then() -> None:
+    """The gradient of a filter needs much scratch, that of its input much beside."""
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    kernels = (100, 90_000), (2000, 10_000)
+    layer = GraphLayer("layer", "Conv2D", ("head",), around_bytes=1500, kernels=kernels)
+    on = {"head": ("GPU:0",), "layer": ("GPU:1",)}
+    assert _placed_on_a_card((head, layer), on) == round(ON_CARD * (32 * 8 + 32 * 100 + 90_000))
+    assert _placed_on_a_card((head, replace(layer, kernels=kernels[1:])), on) == round(
+        ON_CARD * (32 * 8 + 32 * 2000 + 10_000)
+    )
+
+
+def test_that_a_gradient_that_goes_back_past_a_card_is_not_held_there() -> None:
+    """What a u-net skips goes back from the last card to the first."""
+    head = GraphLayer("head", "Conv2D", output_bytes=800)
+    middle = GraphLayer("middle", "Conv2D", ("head",), around_bytes=3000, output_bytes=8)
+    joined = GraphLayer("joined", "Concatenate", ("middle", "head"), gives_back=2)
+    on = {"head": ("GPU:0",), "middle": ("GPU:1",), "joined": ("GPU:2",)}
+
+    def total(last: GraphLayer) -> int:
+        return _placed_on_a_card((head, middle, last), on, 1, THREE_SLICES)
+
+    assert total(joined) == round(ON_CARD * 32 * (800 + 3000 - 800))
+    # Of a sum it is the very tensor that goes back through the middle, too.
+    assert total(replace(joined, gives_back=1)) == round(ON_CARD * 32 * (800 + 3000))
+    # Where one lies beside the other, nobody knows which is there first.
+    beside = replace(middle, inputs=())
+    assert _placed_on_a_card((head, beside, joined), on, 1, THREE_SLICES) == round(
+        ON_CARD * 32 * (100 + 3000)
+    )
+
+
+def test_that_what_came_in_is_there_of_a_micro_batch_on_its_way_while_another_goes_back() -> None:
+    """As two outputs that are concatenated: the gradient needs neither, but they lie there yet."""
+    head = GraphLayer("head", "Dense", output_bytes=500)
+    joined = GraphLayer(
+        "joined", "Concatenate", ("head",), kept_bytes=500, around_bytes=600, keeps_inputs=False
+    )
+    dense = GraphLayer("dense", "Dense", ("joined",), kept_bytes=400, around_bytes=600)
+    tail = GraphLayer("tail", "Dense", ("dense",))
+    on = {"head": ("GPU:0",), "joined": ("GPU:1",), "dense": ("GPU:1",), "tail": ("GPU:2",)}
+
+    def total(kept: int) -> int:
+        layers = head, joined, replace(dense, kept_bytes=kept), tail
+        return _placed_on_a_card(layers, on, 4, THREE_SLICES)
+
+    # One that is through holds more than one that is not, if the last layer keeps more than came.
+    assert total(400) == round(ON_CARD * 8 * (500 + 600 + 500 + 500))
+    assert total(4000) == round(ON_CARD * 8 * (500 + 600 + 500 + 4000))
+
+
+def test_that_a_gradient_waits_to_be_sent_back_while_the_third_micro_batch_goes_back() -> None:
+    """Until then the card before has gone back with the one before; meanwhile none is taken in."""
+    head = GraphLayer("head", "Dense", output_bytes=500)
+    middle = GraphLayer("middle", "Flatten", ("head",), around_bytes=900, keeps_inputs=False)
+    more, tail = GraphLayer("more", "Dense", ("middle",)), GraphLayer("tail", "Dense", ("more",))
+    on = {name: (f"GPU:{at}",) for at, name in enumerate(("head", "middle", "more", "tail"))}
+
+    def total(micro_batches: int, devices: dict[str, tuple[str, ...]] = on) -> int:
+        layers = head, middle, more, tail
+        return _placed_on_a_card(layers, devices, micro_batches, FOUR_SLICES)
+
+    assert total(2) == round(ON_CARD * 16 * (900 + 500))
+    assert total(4) == round(ON_CARD * 8 * (900 + 500 + 500))
+    # With two on a card at once none is beside the one that goes back.
+    two = {**on, "tail": ("GPU:2",)}
+    assert total(4, two) == round(ON_CARD * 8 * (900 + 500))
 
 
 def test_that_packing_all_gradients_takes_more_than_summing_one_after_the_other() -> None:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from made_machines import WITHOUT_CARDS
 from made_plan_facts import FACTS
 
-from gpu_studio.placement.memory import Recomputed, predict, recomputed
+from gpu_studio.placement.device_load import Recomputed, recomputed
+from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
 from gpu_studio.plan import Carve, DeviceSettings, Distribution, Placed, Plan, Training
 

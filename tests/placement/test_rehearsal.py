@@ -13,6 +13,7 @@ from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.rehearsal import (
     BATCHES,
     LEAST_STEPS,
+    ON_CARD,
     PROCESSES,
     UNREHEARSED,
     TensorKinds,
@@ -130,12 +131,13 @@ def test_that_the_fullest_step_that_is_rehearsed_counts_however_rare() -> None:
 
 
 def test_that_on_a_cpu_the_margin_is_on_the_variables_too_which_updates_copy_and_move() -> None:
+    held = TensorKinds(results=[11])
     steps = {
-        WEIGHT.bytes: on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=1),
-        0: on_card(BACKWARD, TensorKinds(results=[11])),
+        UNREHEARSED: (WEIGHT.bytes, on_cpu(BACKWARD, alike, held, threads=1)),
+        ON_CARD: (0, on_card(BACKWARD, held)),
     }
-    for variables, memory in steps.items():
-        more = (UNREHEARSED - 1) * (variables + memory.asked(8))
+    for margin, (variables, memory) in steps.items():
+        more = (margin - 1) * (variables + memory.asked(8))
         assert abs(memory.peak(8) - memory.asked(8) - more) < 2 * UNIT
 
 
@@ -172,7 +174,7 @@ def test_that_a_card_gives_out_whole_units_and_for_its_variables_too() -> None:
     )
     memory = on_card(step, TensorKinds(results=[1, 2]))
     assert memory.asked(8) == 1000
-    assert memory.peak(8) == round(UNREHEARSED * 4 * UNIT)
+    assert memory.peak(8) == round(ON_CARD * 4 * UNIT)
     assert memory.lost == UNIT - 1 + 2 * UNIT  # and the bounds between which it was drawn
 
 

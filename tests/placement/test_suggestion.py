@@ -8,7 +8,7 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from gpu_studio.placement.device_memory import ROOM_MIB
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.search import Lack
-from gpu_studio.placement.step_memory import UNREHEARSED
+from gpu_studio.placement.step_memory import ON_CARD
 from gpu_studio.placement.suggestion import NothingFits, Suggestion, candidates, suggest
 from gpu_studio.placement.work import (
     Device,
@@ -101,7 +101,7 @@ def test_that_what_has_no_room_is_lacking_and_what_has_room_nowhere_whole_is_no_
     assert found.others == ()
     tiny = [Device("GPU:0", 3000.0)]
     # Weights and slots; with the margin the gradients, and as much again for the updates.
-    whole = 4 * (1000 + 1600) + UNREHEARSED * (4 * 800 + 4 * 800)
+    whole = 4 * (1000 + 1600) + ON_CARD * (4 * 800 + 4 * 800)
     assert suggest(MODEL, tiny, 1, flops(tiny), "fastest") == NothingFits(
         (Lack("GPU:0", whole - 3000.0),)
     )

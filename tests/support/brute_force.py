@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu_studio.placement.work import Array, Device, Work
 
-MARGIN = 1.08
+MARGIN = 1.02
 """On a card, the fullest step of many holds so much more than any one of them."""
 
 
@@ -227,11 +227,12 @@ def _held(
 
     Backward, summing gradients, updating.
 
-    A card has a micro-batch for itself and for each device behind it, and is sent a second one even
-    so; they go back one after the other. On a CPU four are under way at once, or one more than
-    there are devices. And there is the sum of the others. While gradients are summed, the last of
-    them still has its activations, and on a card those that came in meanwhile; a card updates all
-    layers at a time, while the last gradient may wait to be sent back."""
+    A card has a micro-batch for itself and for each device behind it, and is sent a second one
+    even so; they go back one after the other. While the third does, the gradient before may
+    wait. On a CPU four are under way at once, or one more than there are devices. And there is
+    the sum of the others. While gradients are summed, the last of them still has its
+    activations, and on a card those that came in meanwhile; a card updates all layers at a time,
+    while the last gradient may wait to be sent back."""
     on_card = devices[place].name.startswith("GPU")
     at_once = len(devices) - place if on_card else max(4, len(devices) + 1)
     layers = _on(placement, place)
@@ -245,10 +246,12 @@ def _held(
     keeps = float(not recompute)
     back = _going_back(work, layers, part, entering / work.batch if on_card else 0.0, on_card)
     unkept = _unkept(work, layers, keeps) if on_card else 0.0
+    further = _unkept(work, layers, keeps, 1) if on_card else 0.0
     back_again = entering / work.batch if on_card else 0.0
 
     def crossing(others: int) -> float:
-        return max(unkept * others, back_again * min(part, others))
+        one = min(part, max(0, others))
+        return unkept * one + further * (max(0, others) - one)
 
     backward = come * arrived + keeps * kept * (samples - part) + crossing(samples - part) + back
     largest = max(float(work.gradient_bytes[layer]) for layer in layers)
@@ -258,14 +261,23 @@ def _held(
     ahead = max(0, min(at_once - 1, count - 2)) if on_card else 0
     beside = min(work.batch, (1 + ahead) * part)
     last = come * beside + keeps * kept * (beside - part) + crossing(beside - part) + back
-    summing = (min(count, 2 if on_card else at_once + 1) - 1) * gradients + last
+    sums = (min(count, 2 if on_card else at_once + 1) - 1) * gradients
+    summing = sums + last
+    returning = min(work.batch, max(0, min(at_once - 1, count - 2)) * part) if on_card else 0
+    if returning:
+        others = max(0, returning - part)
+        waits = come * returning + keeps * kept * others + crossing(others)
+        summing = max(summing, sums + waits + part * back_again + back)
     margin = MARGIN if on_card else 1.0
     return state + batch + margin * max(backward, summing, updating, come * arrived)
 
 
-def _unkept(work: Work, layers: Sequence[int], keeps: float) -> float:
-    """What the layers make for others and do not keep: it may wait to be sent."""
-    others = [each for each in range(len(work.names)) if each not in layers]
+def _unkept(work: Work, layers: Sequence[int], keeps: float, near: int = 0) -> float:
+    """What the layers make for others and do not keep: it may wait to be sent.
+
+    Those that are so `near` behind the last do not count.
+    """
+    others = [each for each in range(len(work.names)) if not layers[0] <= each <= layers[-1] + near]
     later = work.later or [()] * len(work.names)
     taken = {each for other in others for each in (*work.inputs[other], *later[other])}
     return sum(
@@ -287,11 +299,22 @@ def _going_back(
     if not on_card:
         return gradients + part * (sum(float(work.kept_bytes[layer]) for layer in layers) + passing)
     found = gradients + part * entering
+    comes = [float(work.output_bytes[each]) * _comes_back(work, each, layers) for each in layers]
     for place, layer in enumerate(layers):
         kept = sum(float(work.kept_bytes[each]) for each in layers[: place + 1])
         behind = sum(float(work.gradient_bytes[each]) for each in layers[place:])
-        found = max(found, behind + part * (kept + float(work.passing_bytes[layer])))
+        late = sum(comes[place + 1 :])  # it may outlive its use
+        found = max(found, behind + part * (kept + late + float(work.passing_bytes[layer])))
     return found
+
+
+def _comes_back(work: Work, layer: int, layers: Sequence[int]) -> bool:
+    """Whether the gradient of its output comes from elsewhere: if an earlier one takes it, too."""
+    later = work.later or [()] * len(work.names)
+    takers = [each for each, some in enumerate(work.inputs) if layer in some]
+    return any(each not in layers for each in takers) or any(
+        layer in some for each, some in enumerate(later) if each < layer
+    )
 
 
 def random_work(

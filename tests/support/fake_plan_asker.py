@@ -64,14 +64,17 @@ def _answer(to: int, answer: str, flags: list[str]) -> int:
 
 
 def _heavy() -> str:
-    """The model whose first and last layer have weights and slots too large for one MiB."""
+    """The model whose first and last layer have weights and slots too large for one MiB.
+
+    Those of the last one leave no room for the layer before it.
+    """
     import json
 
     model = answers()["model"]
-    for layer in model["graph"]["layers"][::2]:
-        layer |= {"parameters": 40_000, "trainable": 40_000}
-        layer |= {"weight_bytes": 160_000, "trainable_bytes": 160_000}
-        model["slots"][layer["name"]] = 320_000
+    for layer, count in zip(model["graph"]["layers"][::2], (40_000, 47_000), strict=True):
+        layer |= {"parameters": count, "trainable": count}
+        layer |= {"weight_bytes": 4 * count, "trainable_bytes": 4 * count}
+        model["slots"][layer["name"]] = 8 * count
     return json.dumps(model)
 
 

@@ -25,7 +25,8 @@ from gpu_studio.placement.plan_facts import (
 )
 from gpu_studio.plan import Target
 from gpu_studio.trainer import devices, keras_objects, practice
-from gpu_studio.trainer.answers.step_trace import LayerCosts, costs_of, trace_step
+from gpu_studio.trainer.answers.step_costs import LayerCosts
+from gpu_studio.trainer.answers.step_trace import costs_of, trace_step
 from gpu_studio.trainer.data import Dataset, Split
 from gpu_studio.trainer.data.trees import built, flat, is_nested, mapped
 from gpu_studio.trainer.errors import TrainerError
@@ -308,9 +309,11 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
         output_bytes=costs.output_bytes,
         kept_bytes=costs.kept_bytes,
         passing_bytes=costs.passing_bytes,
-        scratch_bytes=costs.scratch_bytes,
         around_bytes=costs.around_bytes,
-        beside_bytes=costs.beside_bytes,
+        kernels=costs.kernels,
+        outlived_bytes=costs.outlived_bytes,
+        lent_bytes=costs.lent_bytes,
+        gives_back=costs.gives_back,
         added_up_bytes=costs.added_up_bytes,
         keeps_inputs=costs.keeps_inputs,
         meets=tuple(each for each in costs.meets if {*each} <= {*placeable.inputs}),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from gpu_studio.placement.plan_facts import MetOutputs
+from gpu_studio.placement.layer_holds import MetOutputs
 from gpu_studio.trainer.answers.step_operations import Graph, root
 
 _JOINING = frozenset({"Add", "AddN", "AddV2", "ConcatV2", "Pack", "Sub"})
@@ -77,6 +77,68 @@ def meetings_of(
         )
         for layer in dict.fromkeys(one for one, _, _ in sorted(pairs))
     }
+
+
+def lent_bytes(
+    graph: Graph,
+    layers: Sequence[str],
+    kept: Mapping[Any, str],
+    is_backward: Callable[[Any], bool],
+) -> dict[str, int]:
+    """Return by layer the bytes that it keeps only for the backward pass of others.
+
+    `layers` are those of the operations, and `kept` the tensors that are kept, each with the layer
+    that keeps it. A layer elsewhere has a copy, and needs none of it here.
+    """
+    readers: dict[Any, set[str]] = {}
+    for op, layer in zip(graph.operations, layers, strict=True):
+        for x in op.inputs if is_backward(op) else ():
+            readers.setdefault(root(x).ref(), set()).add(layer)
+    found: dict[str, int] = {}
+    for ref, layer in kept.items():
+        if layer and not readers.get(ref, set()) & {"", layer}:
+            found[layer] = found.get(layer, 0) + graph.size(ref.deref()).per_sample
+    return found
+
+
+def waiting_for_gradients(
+    graph: Graph, layer_of: Callable[[Any], str], last: str, is_backward: Callable[[Any], bool]
+) -> dict[str, int]:
+    """Return by layer the bytes that are made before any gradient, and that gradients then take.
+
+    What goes backward and needs no gradient is computed as soon as it can be, on the way forward.
+    Gradients come of what the `last` layer makes.
+    """
+    late = {op for op in graph.operations if not is_backward(op) and layer_of(op) == last}
+    followers: dict[Any, list[Any]] = {}
+    for op in graph.operations:
+        for x in op.inputs:
+            followers.setdefault(x.op, []).append(op)
+    waiting = list(late)
+    while waiting:
+        after = [op for op in followers.get(waiting.pop(), ()) if op not in late]
+        late.update(after)
+        waiting += after
+    taken = {root(x).ref() for op in late if is_backward(op) for x in op.inputs}
+    found: dict[str, int] = {}
+    for x in (ref.deref() for ref in taken):
+        if x.op not in late and x.op.type != "Placeholder":
+            found[layer_of(x.op)] = found.get(layer_of(x.op), 0) + graph.size(x).per_sample
+    return found
+
+
+def given_back(
+    graph: Graph, layers: Sequence[str], is_backward: Callable[[Any], bool]
+) -> dict[str, int]:
+    """Return by layer how many tensors of its own it gives back, as gradients of what it took."""
+    made_in = {op.name: layer for op, layer in zip(graph.operations, layers, strict=True)}
+    found: dict[str, set[Any]] = {}
+    for op, layer in zip(graph.operations, layers, strict=True):
+        for source in map(root, op.inputs):
+            maker, back = made_in[source.op.name], is_backward(source.op)
+            if back and maker not in ("", layer) and graph.size(source).per_sample:
+                found.setdefault(maker, set()).add(source.ref())
+    return {layer: len(tensors) for layer, tensors in found.items()}
 
 
 def _taken(

@@ -18,7 +18,7 @@ from tensorflow.python.ops import while_v2
 # Registers what its operations cost.
 from tensorflow.python.profiler.internal import flops_registry  # noqa: F401
 
-from gpu_studio.placement.layer_holds import LayerHolds, held_around
+from gpu_studio.placement.layer_holds import LayerHolds, held_around, outliving
 from gpu_studio.placement.liveness import (
     NOTHING,
     Operation,
@@ -126,18 +126,25 @@ class Graph:
         return operations
 
     def held(
-        self, kept: frozenset[int], layers: Sequence[str], keeping: Mapping[str, int]
+        self,
+        kept: frozenset[int],
+        layers: Sequence[str],
+        keeping: Mapping[str, int],
+        backward: Sequence[bool] | None = None,
     ) -> dict[str, LayerHolds]:
         """Return what is held on a card while each layer's operations run.
 
         `layers` are those of the operations: what none made, such as the loss, runs where the layer
         before it does. What a layer draws it draws when it has its input. `kept` are the tensors
         that the backward pass needs, and `keeping` the bytes of them a sample of each layer, in
-        order.
+        order. If it is told which operations go `backward`, what comes back to a layer outlives its
+        use there, as it may where it comes from another card.
         """
         operations = self._in_turn(self._filters_first(), layers)
-        step = StepGraph(operations, results=self.results, kept=kept, given=self.given)
-        return held_around(step, operations, layers, keeping)
+        later = outliving(operations, layers, backward) if backward else []
+        every = [*operations, *later]
+        step = StepGraph(every, results=self.results, kept=kept, given=self.given)
+        return held_around(step, operations, layers, keeping, later)
 
     def _in_turn(self, operations: list[Operation], layers: Sequence[str]) -> list[Operation]:
         made_by = {

@@ -6,10 +6,10 @@ moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import keras
@@ -17,11 +17,17 @@ import tensorflow as tf
 
 from gpu_studio.placement.exchange import GATHERING, SENDING, Exchange, gathering, sending
 from gpu_studio.placement.in_turn import IN_TURN, in_turn
-from gpu_studio.placement.layer_holds import LayerHolds
-from gpu_studio.placement.plan_facts import MetOutputs
+from gpu_studio.placement.layer_holds import LayerHolds, MetOutputs
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.trainer.answers.sent_tensors import meetings_of, meets_of
+from gpu_studio.trainer.answers.sent_tensors import (
+    given_back,
+    lent_bytes,
+    meetings_of,
+    meets_of,
+    waiting_for_gradients,
+)
+from gpu_studio.trainer.answers.step_costs import LayerCosts, RehearsedSteps, StepCosts
 from gpu_studio.trainer.answers.step_operations import (
     Graph,
     added_up_bytes,
@@ -175,63 +181,6 @@ def _noting_gradients(program: Program, notes: _Notes) -> ExitStack:
     return stack
 
 
-@dataclass(frozen=True, slots=True)
-class LayerCosts:
-    """The costs of one layer per sample, and its first output's shape without the batch axis.
-
-    `scratch_bytes` are what a kernel of it needs on a card, whatever the batch; see `LayerHolds`.
-    `added_up_bytes` are the gradients that its loops add up.
-    `keeps_inputs` says whether its backward pass needs what it takes; `meets` and `meeting` as in
-    `GraphLayer`. It `convolves` if any of its operations is a convolution.
-    """
-
-    output_shape: tuple[int | None, ...] = ()
-    output_bytes: int = 0
-    kept_bytes: int = 0
-    passing_bytes: int = 0
-    around_bytes: int = 0
-    beside_bytes: int = 0
-    scratch_bytes: int = 0
-    added_up_bytes: int = 0
-    keeps_inputs: bool = True
-    meets: tuple[tuple[str, str], ...] = ()
-    meeting: MetOutputs = field(default_factory=MetOutputs)
-    flops_forward: float = 0.0
-    flops_backward: float = 0.0
-    convolves: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StepCosts:
-    """Every layer's costs by its path, and what the step holds on a "CPU" and on a "GPU".
-
-    Also on one that sends its gradients, on one that gathers those of others, and on one that
-    takes micro-batches in turn. Each step is rehearsed when it is asked for.
-    """
-
-    layers: dict[str, LayerCosts]
-    steps: Mapping[str, StepMemory]
-
-
-class RehearsedSteps(Mapping[str, StepMemory]):
-    """What a step holds on each kind of device, each rehearsed once it is asked for.
-
-    Together they take seconds, and a plan uses one kind or two.
-    """
-
-    def __init__(self, rehearsals: Mapping[str, Callable[[], StepMemory]]) -> None:
-        self._rehearsals = {kind: cache(each) for kind, each in rehearsals.items()}
-
-    def __getitem__(self, kind: str) -> StepMemory:
-        return self._rehearsals[kind]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rehearsals)
-
-    def __len__(self) -> int:
-        return len(self._rehearsals)
-
-
 def costs_of(
     trace: StepTrace, *, loaded: bool = False, rewrites: bool = True, rehearsed: bool = True
 ) -> StepCosts:
@@ -241,7 +190,7 @@ def costs_of(
     may end the process instead of raising an error. If no step is `rehearsed`, it is not told what
     one holds.
     """
-    step = _Step(trace, loaded=loaded, rewrites=rewrites)
+    step = _Step(trace, loaded=loaded, rewrites=rewrites and rehearsed)
     return StepCosts(step.layers(), step.memory() if rehearsed else {})
 
 
@@ -259,7 +208,13 @@ class _Step:
         kept, forward, backward = self._kept_bytes(), *self._flops()
         among = frozenset(self._numbers(ref.deref() for ref in self._kept))
         keeping = {path: kept.get(path, 0) for path in self._trace.outputs}
-        held, keepers = self.graph.held(among, self._paths(), keeping), self._keep_inputs()
+        paths, keepers = self._paths(), self._keep_inputs()
+        going_back = list(map(_is_backward, self.graph.operations))
+        held = self.graph.held(among, paths, keeping)
+        late = self.graph.held(among, paths, keeping, going_back)
+        moved = self._moved_forward()
+        lent = lent_bytes(self.graph, paths, self._keepers(), _is_backward)
+        given = given_back(self.graph, paths, _is_backward)
         added, outputs = self._added_up(), self._output_bytes()
         convolving = self._convolving()
         meets = meets_of(self.graph, self._trace.layer_of, outputs, _is_backward)
@@ -270,11 +225,13 @@ class _Step:
             found[path] = LayerCosts(
                 output_shape=tuple(calls[0][0].shape.as_list()[1:]) if calls[0] else (),
                 output_bytes=outputs[path],
-                kept_bytes=kept.get(path, 0),
+                kept_bytes=kept.get(path, 0) + moved.get(path, 0),
                 passing_bytes=holds.passing,
-                around_bytes=holds.around,
-                beside_bytes=holds.beside,
-                scratch_bytes=holds.scratch,
+                around_bytes=holds.around + moved.get(path, 0),
+                outlived_bytes=holds.grown(late.get(path, holds)),
+                kernels=holds.kernels,
+                lent_bytes=lent.get(path, 0),
+                gives_back=given.get(path, 0),
                 added_up_bytes=added.get(path, 0),
                 keeps_inputs=path in keepers,
                 meets=meets.get(path, ()),
@@ -284,6 +241,26 @@ class _Step:
                 convolves=path in convolving,
             )
         return found
+
+    def _moved_forward(self) -> dict[str, int]:
+        """Return what layers keep more as TensorFlow rewrites the graph, by their paths.
+
+        It moves terms of softmax' gradients forward, which wait there for their gradients.
+        """
+        if (run := self._rewritten) is None:
+            return {}
+        last, layer = next(reversed(self._trace.outputs), ""), partial(self._path_of, renamed=True)
+        traced = waiting_for_gradients(self.graph, layer, last, _is_backward)
+        moved = waiting_for_gradients(run, layer, last, _is_backward)
+        return {path: max(0, size - traced.get(path, 0)) for path, size in moved.items()}
+
+    @cached_property
+    def _rewritten(self) -> Graph | None:
+        """The graph as TensorFlow rewrites it; None if it has loops, or cannot be made out."""
+        try:
+            return self.graph.rewritten() if self._rewrites else None
+        except Exception:  # noqa: BLE001 (whatever TensorFlow makes of a graph)
+            return None
 
     def _output_bytes(self) -> dict[str, int]:
         return {
@@ -326,11 +303,14 @@ class _Step:
 
     def _kept_bytes(self) -> dict[str, int]:
         kept: dict[str, int] = {}
-        makers = self._makers()
-        for ref in self._kept:
-            path = makers.get(ref.deref().op.name, "")
+        for ref, path in self._keepers().items():
             kept[path] = kept.get(path, 0) + self.graph.size(ref.deref()).per_sample
         return kept
+
+    def _keepers(self) -> dict[Any, str]:
+        """Return what is kept, by reference, with the layer that made it."""
+        makers = self._makers()
+        return {ref: makers.get(ref.deref().op.name, "") for ref in self._kept}
 
     def _makers(self) -> dict[str, str]:
         """Return the layer of each forward operation by its name.
@@ -359,13 +339,16 @@ class _Step:
 
     def _paths(self) -> list[str]:
         """Return the layer of each operation; empty where there is none."""
-        scopes = self._scopes()
-        found = []
-        for op in self.graph.operations:
-            path = _scoped(op.name.removeprefix(BACKWARD), scopes) if _is_backward(op) else None
-            found.append(path or self._trace.layer_of.get(op.name, ""))
-        return found
+        return [self._path_of(op) for op in self.graph.operations]
 
+    def _path_of(self, op: Any, *, renamed: bool = False) -> str:
+        """Return the layer of an operation; one that may be `renamed` is known by its scope."""
+        known = self._trace.layer_of.get(op.name, "")
+        if _is_backward(op) or (renamed and not known):
+            return _scoped(op.name.removeprefix(BACKWARD), self._scopes) or known
+        return known
+
+    @cached_property
     def _scopes(self) -> dict[str, str]:
         """Return the layer of each scope that its forward operations are in.
 
@@ -411,11 +394,10 @@ class _Step:
     def _on_cpu(self, marks: TensorKinds) -> StepMemory:
         """What it holds on a CPU; of the traced graph alone if the other cannot be made out."""
         rehearsed = partial(on_cpu, self.graph.as_on("CPU"), self.graph.seconds, marks, cores())
-        if not self._rewrites:
+        if (run := self._rewritten) is None:
             return rehearsed()
         try:
-            run = self.graph.rewritten()
-            return rehearsed((run.as_on("CPU"), run.seconds) if run else None)
+            return rehearsed((run.as_on("CPU"), run.seconds))
         except Exception:  # noqa: BLE001 (whatever TensorFlow makes of a graph, and its sizes)
             return rehearsed()
 

@@ -226,10 +226,14 @@ def test_that_a_layer_knows_what_a_card_holds_around_it_and_whether_it_needs_its
     assert [costs[name].keeps_inputs for name in names] == [True, False, True]
     assert [costs[name].kept_bytes for name in names] == [1024, 0, 40]
     assert [costs[name].convolves for name in names] == [True, False, False]
-    assert costs["conv"].scratch_bytes > 0
+    ((beside, scratch),) = costs["conv"].kernels
     # The output and its gradient; then only the latter.
-    assert (costs["conv"].around_bytes, costs["conv"].beside_bytes) == (2048, 1024)
-    assert costs["dense"].beside_bytes == costs["dense"].scratch_bytes == 0
+    assert (costs["conv"].around_bytes, beside) == (2048, 1024)
+    assert scratch > 0
+    assert costs["dense"].kernels == ()
+    # The loss needs the last one's output; the gradient of relu is written over what it comes from.
+    assert [costs[name].lent_bytes for name in names] == [0, 0, 0]
+    assert costs["conv"].outlived_bytes == 1024
 
 
 @pytest.mark.parametrize(
@@ -376,7 +380,7 @@ def test_that_the_scope_of_a_runs_loop_is_no_layers(monkeypatch):
 def test_that_what_meets_is_made_where_the_first_of_it_is(joined, expected):
     import tensorflow as tf
 
-    from gpu_studio.placement.plan_facts import MetOutputs
+    from gpu_studio.placement.layer_holds import MetOutputs
     from gpu_studio.trainer.answers.sent_tensors import meetings_of
     from gpu_studio.trainer.answers.step_operations import Graph
 

@@ -1,0 +1,225 @@
+"""What a placed model has on one device, layer by layer, in the terms of `StageMemory`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_studio.placement.between_devices import (
+    forward,
+    joined,
+    lent,
+    met,
+    passing_over,
+    received,
+    skipping,
+    waiting,
+)
+from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
+from gpu_studio.placement.stage_memory import StageMemory, Step, WayBack
+from gpu_studio.placement.work import kernel_table
+
+
+class _Back(NamedTuple):
+    """A layer of `WayBack`."""
+
+    kept: float
+    around: float
+    gradients: float
+    coming: float
+    outlived: float
+    kernels: Sequence[tuple[float, float]]
+
+
+def _way_back(layers: Sequence[_Back]) -> WayBack:
+    columns = {
+        name: np.array([getattr(each, name) for each in layers], np.float64)
+        for name in ("kept", "around", "gradients", "coming", "outlived")
+    }
+    return WayBack(kernels=kernel_table([each.kernels for each in layers]), **columns)
+
+
+@dataclass(slots=True)
+class Recomputed:
+    """The memory of one device, in bytes per sample.
+
+    `kept` is what its stages take from others, for the whole batch; `again` what the largest of its
+    stages keeps when it is recomputed, for one micro-batch.
+    """
+
+    kept: int = 0
+    again: int = 0
+
+
+@dataclass(slots=True)
+class _Stage:
+    device: str | None
+    layers: list[GraphLayer] = field(default_factory=list)
+
+
+def recomputed(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> dict[str, Recomputed]:
+    """What each device keeps and recomputes; split layers keep everything and do not count here.
+
+    As in the trainer, consecutive layers on one device are one stage.
+    """
+    outputs = {layer.name: layer.output_bytes for layer in graph.layers}
+    taken: dict[str, set[str]] = {}
+    found: dict[str, Recomputed] = {}
+    for stage in _stages(graph, devices):
+        if stage.device is None:
+            continue
+        here = found.setdefault(stage.device, Recomputed())
+        here.again = max(here.again, sum(layer.kept_bytes for layer in stage.layers))
+        names = {layer.name for layer in stage.layers}
+        taken.setdefault(stage.device, set()).update(
+            name for layer in stage.layers for name in layer.arriving(names) if name not in names
+        )
+    for device, names in taken.items():
+        found[device].kept = sum(outputs.get(name, 0) for name in names)
+    return found
+
+
+def _stages(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> Iterator[_Stage]:
+    stage = _Stage(None)
+    for layer in graph.layers:
+        on = devices[layer.name]
+        device = on[0] if len(on) == 1 else None
+        if device != stage.device or device is None:
+            yield stage
+            stage = _Stage(device)
+        stage.layers.append(layer)
+    yield stage
+
+
+@dataclass(slots=True)
+class DeviceLoad:
+    """What is on one device; its bytes in a step are those of `StageMemory`.
+
+    `sent`: the model's input and what other devices make are sent to it, micro-batch for
+    micro-batch.
+    """
+
+    sent: bool = False
+    parameters: float = 0
+    trainable: float = 0
+    weights: float = 0
+    gradients: float = 0
+    slots: float = 0
+    taken: int = 0
+    received: int = 0
+    kept: float = 0
+    passing: float = 0
+    again: float = 0
+    updating: float = 0
+    share: float = 0
+    brief: int = 0
+    waiting: int = 0
+    joined: int = 0
+    met: int = 0
+    beside: float = 0
+    zeros: float = 0
+    skipping: int = 0
+    forward: int = 0
+    over: int = 0
+    stages: list[list[_Back]] = field(default_factory=list)
+    """A row of `WayBack` for each layer; those that are computed again stage by stage apart."""
+
+    def add(
+        self,
+        layer: GraphLayer,
+        slots: int,
+        share: float,
+        *,
+        keeps: bool,
+        begins: bool = False,
+        coming: int = 0,
+    ) -> None:
+        """Put a share of a layer here, for which a gradient may be `coming` from elsewhere."""
+        self.parameters += layer.parameters * share
+        self.trainable += layer.trainable * share
+        self.weights += layer.weight_bytes * share
+        self.gradients += layer.trainable_bytes * share
+        self.slots += slots * share
+        self.kept += layer.kept_bytes * share * keeps
+        self.passing = max(self.passing, layer.passing_bytes * share)
+        self.zeros += layer.added_up_bytes * share * self.sent
+        largest = max(self.updating, 2 * layer.trainable_bytes * share)
+        self.updating = self.gradients if self.sent else largest
+        if begins or not self.stages:
+            self.stages.append([])
+        self.stages[-1].append(
+            _Back(
+                layer.kept_bytes * share,
+                layer.around * share,
+                layer.trainable_bytes * share,
+                coming * share,
+                layer.outlived_bytes * share,
+                [(beside * share, scratch) for beside, scratch in layer.kernels],
+            )
+        )
+
+    def receive(
+        self,
+        graph: ModelGraph,
+        device: str,
+        devices: Mapping[str, Sequence[str]],
+        *,
+        recompute: bool,
+    ) -> None:
+        """Count what comes and goes between devices; what is computed again needs all of it."""
+        self.received = received(graph, device, devices)
+        kept = self.received if recompute else received(graph, device, devices, kept=True)
+        self.brief = self.received - kept
+        self.waiting = waiting(graph, device, devices, kept=not recompute)
+        self.skipping = skipping(graph, device, devices, kept=not recompute)
+        self.kept -= 0 if recompute else lent(graph, device, devices)
+        self.forward = 0 if recompute else forward(graph, device, devices)
+        self.over = passing_over(graph, device, devices)
+        self.joined = joined(graph, device, devices)
+        self.met = 0 if recompute else met(graph, device, devices)
+
+    def recompute(self, found: Recomputed) -> None:
+        """Keep what goes into the stages only.
+
+        Split layers compute nothing again, and what they keep is here yet.
+        """
+        self.kept += max(0, found.kept - self.received)
+        self.beside = self.kept
+        self.again = found.again
+
+    def stage(self) -> StageMemory:
+        """What it holds, in the terms of the formula."""
+        return StageMemory(
+            gradients=self.gradients,
+            taken=0.0 if self.sent else self.taken,
+            kept=self.kept,
+            passing=self.passing,
+            again=self.again,
+            updating=self.updating,
+            share=self.share,
+            received=self.received + self.taken if self.sent else 0.0,
+            brief=self.brief,
+            waiting=self.waiting,
+            skipping=self.skipping,
+            forward=self.forward,
+            returned=self.received if self.sent else 0.0,
+            zeros=self.zeros,
+            joined=self.joined,
+            met=self.met,
+        )
+
+    def going_back(self, step: Step) -> float | None:
+        """What a micro-batch on its way back holds here, at its fullest moment; None on a CPU."""
+        if not self.sent:
+            return None
+        moments = [_way_back(rows).moments(step.part).max() for rows in self.stages]
+        fullest = float(max(moments, default=0.0)) + (self.beside - self.over) * step.part
+        # The gradient of what came in is made here, and sent back.
+        return self.gradients + max(fullest, self.received * step.part)
+
+    def step(self, step: Step) -> int:
+        """What it takes besides weights and slots."""
+        return round(float(self.stage().step_bytes(step, self.going_back(step))))
