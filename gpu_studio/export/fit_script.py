@@ -210,17 +210,22 @@ def fitting(fitted: FittedPlan) -> str:
         test=test,
         main=main(facts),
     )
-    draws, shares = fill(_DRAWS, place=_place_of_draws(facts)) if fitted.draws else "", ""
-    if several:
-        shares = _shares(fitted)
-    built = _BUILT if written.has_scope else ""
-    built += AS_DATASET if _builds_first(fitted) and streamed else ""
-    built += AFTER_DATA if fitted.seen.of_unknown_length else ""
-    built += NEXT_ONES if streamed and plan.training.validation_steps else ""
-    built += COPIED if several and streamed else ""
     rates = functions_of("callbacks/made.py", "rate_at") if "rate_at(" in whole else ""
-    later = f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
-    return f"{draws}{later}{built}{shares}{fit_workers(fitted)}{rates}{SHOW}\n\n{whole}"
+    return f"{_used(fitted)}{fit_workers(fitted)}{rates}{SHOW}\n\n{whole}"
+
+
+def _used(fitted: FittedPlan) -> str:
+    """Return the classes and functions that `train` uses beside those of workers and rates."""
+    plan, facts, streamed = fitted.plan, fitted.facts, bool(fitted.seen.streamed)
+    several = strategy_of(plan).replicates
+    used = fill(_DRAWS, place=_place_of_draws(facts)) if fitted.draws else ""
+    used += f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
+    used += _BUILT if written_as(plan).has_scope else ""
+    used += AS_DATASET if _builds_first(fitted) and streamed else ""
+    used += AFTER_DATA if fitted.seen.of_unknown_length else ""
+    used += NEXT_ONES if streamed and plan.training.validation_steps else ""
+    used += COPIED if several and streamed else ""
+    return used + (_shares(fitted) if several else "")
 
 
 def _made_strategy(fitted: FittedPlan) -> str:

@@ -200,14 +200,12 @@ def work_of(
     layers, places = graph.layers, {layer.name: at for at, layer in enumerate(graph.layers)}
     of = _times_of(layers, devices, times)
     returned = with_gradients(graph)
-    inputs = [(places[layer.name], [places[name] for name in layer.inputs]) for layer in layers]
+    earlier, later = _neighbours(layers, places)
     return Work(
         names=tuple(places),
-        inputs=tuple(tuple(each for each in froms if each < here) for here, froms in inputs),
+        inputs=earlier,
         fixed=_table([[time.forward_fixed + time.backward_fixed for time in row] for row in of]),
-        per_sample=_table(
-            [[time.forward_per_sample + time.backward_per_sample for time in row] for row in of]
-        ),
+        per_sample=_table([[_per_sample(time) for time in row] for row in of]),
         update=_table([[time.update for time in row] for row in of]),
         forward_share=_row(_forward_share(time, batch) for time in of[0]),
         output_bytes=_row(layer.output_bytes for layer in layers),
@@ -218,7 +216,7 @@ def work_of(
         gradient_bytes=_row(layer.trainable_bytes for layer in layers),
         batch=batch,
         share=tuple(_share(row) for row in of),
-        later=tuple(tuple(each for each in froms if each > here) for here, froms in inputs),
+        later=later,
         directions=tuple(2 if layer.name in returned else 1 for layer in layers),
         rehearsed=model.steps,
         around_bytes=_row(layer.around for layer in layers),
@@ -231,6 +229,21 @@ def work_of(
         meets=tuple({places[one]: places[next_] for one, next_ in each.meets} for each in layers),
         meetings=tuple(layer.meeting for layer in layers),
     )
+
+
+def _per_sample(time: LayerTime) -> float:
+    return time.forward_per_sample + time.backward_per_sample
+
+
+_Places = tuple[tuple[int, ...], ...]
+
+
+def _neighbours(layers: Sequence[GraphLayer], places: Mapping[str, int]) -> tuple[_Places, _Places]:
+    """The places of each layer's inputs: those before it, and those after it."""
+    froms = [[places[name] for name in layer.inputs] for layer in layers]
+    earlier = (tuple(each for each in some if each < at) for at, some in enumerate(froms))
+    later = (tuple(each for each in some if each > at) for at, some in enumerate(froms))
+    return tuple(earlier), tuple(later)
 
 
 def _graph_of(model: ModelFacts) -> ModelGraph:

@@ -329,7 +329,6 @@ def placement(
         for device, names in places(feeds, chosen, facts.devices[0]).items()
     ]
     split = splits(feeds, chosen, kinds)
-    answers = any(reference(each.name) for each in facts.plan.training.callbacks)
     recomputed = ""
     if facts.recomputes:
         recomputed = fill(_RECOMPUTED, leaves=leaves, layer_of=layer_of) + f"\n\n{_STAGES}".rstrip()
@@ -337,10 +336,10 @@ def placement(
         _PLACEMENT,
         places=indented("\n".join(lines), 4),
         splits=fill(_SPLITS, splits=_entries(split)) if split else "",
-        split=fill(_SPLIT_AND_ANSWER if answers else _SPLIT_ALL, layer_of=layer_of)
+        split=fill(_SPLIT_AND_ANSWER if _answers(facts) else _SPLIT_ALL, layer_of=layer_of)
         if split
         else "",
-        parts=f"{_SPLIT}{_SHARES}{_ANSWERS if answers else ''}".rstrip() if split else "",
+        parts=_split_functions(facts) if split else "",
         micro_batches=_parts(facts),
         leaves=leaves,
         layer_of=layer_of,
@@ -349,6 +348,15 @@ def placement(
         statistics=statistics.rstrip("\n"),
         recomputed=recomputed,
     )
+
+
+def _answers(facts: ScriptFacts) -> bool:
+    """Whether callbacks of the user's own may ask the model for its weights."""
+    return any(reference(each.name) for each in facts.plan.training.callbacks)
+
+
+def _split_functions(facts: ScriptFacts) -> str:
+    return f"{_SPLIT}{_SHARES}{_ANSWERS if _answers(facts) else ''}".rstrip()
 
 
 def _entries(split: Mapping[str, tuple[list[str], str]]) -> str:

@@ -171,8 +171,7 @@ def facts_of(
     slots, shared = _slots(optimizer, model, layers)
     learners = keras_objects.learners_of(training, dataset, model)
     loss = keras_objects.make_objective(learners)
-    meters = Meters(loss.heads, InnerMetrics(model))
-    program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
+    program = _program(model, optimizer, loss)
     trace = trace_step(program, dataset, layers)
     costs = costs_of(trace, loaded=loaded, rewrites=rewrites, rehearsed=rehearsed)
     learnt = _each_learnt(learners, loss.heads)
@@ -191,6 +190,11 @@ def facts_of(
         notes=_odd(dataset, learners, loss.heads),
         xla=xla_facts(model),
     )
+
+
+def _program(model: Any, optimizer: Any, loss: Any) -> Program:
+    meters = Meters(loss.heads, InnerMetrics(model))
+    return Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
 
 
 def _state_bytes(model: Any) -> int:

@@ -306,6 +306,7 @@ METRIC_WANTS: dict[str, Wants] = {
     "binary_crossentropy": _ONE_HOT,
     "one_hot_mean_iou": _ONE_HOT,
     "one_hot_iou": _ONE_HOT,
+    "binary_iou": _SHARES,
     "hinge": _ONE_HOT,
     "squared_hinge": _ONE_HOT,
     "true_positives": _SHARES,

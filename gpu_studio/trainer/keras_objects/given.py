@@ -224,13 +224,11 @@ def _naming_strangers(model: keras.Model, what: str, given: Sequence[Any]) -> It
         stranger = next((name for name in asked if name not in known), None)
         if stranger is None:
             raise
+        mend = f"Name the model's own outputs in compile(…): {listed(known, 'or')}."
         raise ModelError(
             f"The model is compiled with {what} for {stranger}, but its outputs are called "
             f"{listed(known)}.",
-            [
-                f"Name the model's own outputs in compile(…): {listed(known, 'or')}.",
-                *_made_in(model),
-            ],
+            [mend, *_made_in(model)],
         ) from error
 
 

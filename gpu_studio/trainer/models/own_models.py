@@ -45,16 +45,9 @@ from gpu_studio.trainer.keras_objects.as_compiled import (
     seed_notes,
 )
 from gpu_studio.trainer.model_ends import End, as_graph, check_inputs, met, outputs_of
-from gpu_studio.trainer.models.own_training import (
-    TEST_STEP,
-    TRAIN_STEP,
-    built,
-    is_own,
-    own_around_steps,
-    own_in_steps,
-)
+from gpu_studio.trainer.models.own_training import built, check_steps, own_in_steps
 from gpu_studio.trainer.user_code import give
-from gpu_studio.trainer.user_code.remedies import line_of
+from gpu_studio.trainer.user_code.remedies import advice_on_module
 from gpu_studio.trainer.user_code.scripts import as_given_to_fit, given_otherwise
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
@@ -78,17 +71,12 @@ def python_model(
     naming.reset_uids()
     function, made = give("model", text, options, offered, base)
     if not isinstance(made, keras.Model):
-        end = f"return model. It begins in line {function.line} of {function.file}."
         what = f"{kind_in_words(made)} where a keras.Model is needed"
-        advice = [f"Let it end with: {end}"]
+        begins = f"The function begins in line {function.line} of {function.file}."
+        advice = ["Let it end with: return model."]
         if isinstance(made, tf.Module):
-            kind = type(made).__name__
-            better = (
-                f"Let it be a model of Keras: class {kind}(keras.Model), which computes in call."
-            )
-            line = line_of(kind, function.file) or function.line
-            advice = [better, f"It begins in line {line} of {function.file}."]
-        raise UserCodeError(f"{function.name} returned {what}.", advice)
+            advice = advice_on_module(type(made).__name__, function.file)
+        raise UserCodeError(f"{function.name} returned {what}.", [*advice, begins])
     check_steps(function.name, made)
     if "seed" in function.arguments and "seed" not in options:
         given_seed(PurePath(function.name).name, made, function.default_of("seed"), seed)
@@ -283,41 +271,6 @@ def _mends(shape: Shape, fitting: Sequence[Shape], dataset: Dataset) -> list[str
         f"Let the model end in outputs of shape {likeliest}.",
         f"Or give targets that fit its outputs: now one has the shape {target.shape}.",
     ]
-
-
-def check_steps(source: str, made: keras.Model) -> None:
-    """Raises ModelError if the model from `source` loops over steps itself, or has no `call`.
-
-    A model with a `train_step` of its own needs no `call`.
-    """
-    own, kind = own_around_steps(made), type(made).__name__
-    if own:
-        raise ModelError(
-            f"{source} returns a {kind} with its own {own[0]}, which GPU Studio would never call: "
-            "it calls the model's steps in a loop of its own, so something else would be trained "
-            "than was written.",
-            [
-                f"Put what a step does into {TRAIN_STEP} and {TEST_STEP}: those are called.",
-                "Or train it with Keras' own fit, in a script.",
-            ],
-        )
-    if _has_no_call(made) and not is_own(made, TRAIN_STEP):
-        raise ModelError(
-            f"{source} returns a {kind} that has no method call, so there is nothing that makes "
-            "outputs of samples.",
-            [
-                f"Give {kind} a method call(self, inputs) that returns the outputs.",
-                "Or build the model as keras.Model(inputs, outputs).",
-                (
-                    "A model of several networks that train each other, such as a "
-                    f"GAN, needs a {TRAIN_STEP}(self, data) instead."
-                ),
-            ],
-        )
-
-
-def _has_no_call(made: keras.Model) -> bool:
-    return getattr(type(made), "call", None) is keras.Model.call
 
 
 SMALL = 1.0

@@ -49,6 +49,41 @@ def own_around_steps(model: keras.Model) -> list[str]:
     return [name for name in _AROUND_STEPS if is_own(model, name)]
 
 
+def check_steps(source: str, made: keras.Model) -> None:
+    """Raises ModelError if the model from `source` loops over steps itself, or has no `call`.
+
+    A model with a `train_step` of its own needs no `call`.
+    """
+    own, kind = own_around_steps(made), type(made).__name__
+    if own:
+        raise ModelError(
+            f"{source} returns a {kind} with its own {own[0]}, which GPU Studio would never call: "
+            "it calls the model's steps in a loop of its own, so something else would be trained "
+            "than was written.",
+            [
+                f"Put what a step does into {TRAIN_STEP} and {TEST_STEP}: those are called.",
+                "Or train it with Keras' own fit, in a script.",
+            ],
+        )
+    if _has_no_call(made) and not is_own(made, TRAIN_STEP):
+        raise ModelError(
+            f"{source} returns a {kind} that has no method call, so there is nothing that makes "
+            "outputs of samples.",
+            [
+                f"Give {kind} a method call(self, inputs) that returns the outputs.",
+                "Or build the model as keras.Model(inputs, outputs).",
+                (
+                    "A model of several networks that train each other, such as a "
+                    f"GAN, needs a {TRAIN_STEP}(self, data) instead."
+                ),
+            ],
+        )
+
+
+def _has_no_call(made: keras.Model) -> bool:
+    return getattr(type(made), "call", None) is keras.Model.call
+
+
 def is_own(model: keras.Model, name: str) -> bool:
     """Return whether `model` has this method, but not from Keras."""
     found = getattr(model, name, None)

@@ -169,6 +169,13 @@ def line_of(name: str, file: Path) -> int:
     return next((line for names, line in found if names[-len(wanted) :] == wanted), 0)
 
 
+def advice_on_module(kind: str, file: Path) -> list[str]:
+    """Return what to do where a function of `file` made a `tf.Module` of this class."""
+    line = line_of(kind, file)
+    which = f"its class in line {line} of {file}" if line else "its class"
+    return [f"Make {which} a model of Keras: class {kind}(keras.Model), which computes in call."]
+
+
 def _definitions(text: str) -> Iterator[tuple[list[str], int]]:
     """The classes and functions of a program, each by the names that lead to it, with its line."""
     try:

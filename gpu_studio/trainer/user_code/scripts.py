@@ -171,6 +171,19 @@ def with_others(others: Sequence[tuple[Any, str, Any]], work: Callable[[], None]
             setattr(place, name, own)
 
 
+_DO_NOTHING = (
+    "enable_op_determinism",
+    "run_functions_eagerly",
+    "set_inter_op_parallelism_threads",
+    "set_intra_op_parallelism_threads",
+    "set_logical_device_configuration",
+    "set_memory_growth",
+    "set_virtual_device_configuration",
+    "set_visible_devices",
+)
+"""Functions of `tf.config` for what the plan decides."""
+
+
 def instead_of_set_up() -> list[tuple[Any, str, Any]]:
     """Return what stands for the ways in which a script sets up devices and a strategy.
 
@@ -196,18 +209,8 @@ def instead_of_set_up() -> list[tuple[Any, str, Any]]:
 
         return InPlace(own.__name__, (), {})
 
-    names = (
-        "enable_op_determinism",
-        "run_functions_eagerly",
-        "set_inter_op_parallelism_threads",
-        "set_intra_op_parallelism_threads",
-        "set_logical_device_configuration",
-        "set_memory_growth",
-        "set_virtual_device_configuration",
-        "set_visible_devices",
-    )
     places = (tf.config, tf.config.experimental, tf.config.threading)
-    found = [(place, each, nothing) for place in places for each in names]
+    found = [(place, each, nothing) for place in places for each in _DO_NOTHING]
     found.append((tf.config.experimental, tf32.__name__, less_tf32))
     for place in (tf.distribute, tf.distribute.experimental):
         kinds = [each for each in dir(place) if each.endswith("Strategy")]
