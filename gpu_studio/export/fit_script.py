@@ -160,6 +160,7 @@ if all(layer.built for layer in model._flatten_layers()):
     # Else `fit` would trace its step once more, to make the optimizer's variables.
     model.optimizer.build(model.trainable_variables)
     $moved"""
+_STEP_BY_STEP = "model.steps_per_execution = 1  # each step is counted: --resume goes on after it"
 _SCOPE = """\
 # In the strategy's scope, variables are made where it keeps them: $where.
 with strategy.scope():
@@ -202,7 +203,7 @@ def fitting(fitted: FittedPlan) -> str:
         built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
         shares=_counting(fitted) if several else "",
         placing=PLACING if facts.placed else "",
-        slots="" if written.has_scope or fitted.built.own_steps else _slots(facts),
+        slots=_before_fit(fitted),
         waiting="wait_for_data(model)" if fitted.seen.of_unknown_length else "",
         callbacks=callbacks,
         given="\n".join(_fit_arguments(fitted)),
@@ -237,6 +238,14 @@ def _made_strategy(fitted: FittedPlan) -> str:
 def _by_first(fitted: FittedPlan, lines: str) -> str:
     """Return the lines as only one of several workers does them."""
     return f"if first:\n{indented(lines, 4)}" if fitted.facts.clusters else lines
+
+
+def _before_fit(fitted: FittedPlan) -> str:
+    if fitted.facts.clusters:
+        return _STEP_BY_STEP
+    if written_as(fitted.plan).has_scope or fitted.built.own_steps:
+        return ""
+    return _slots(fitted.facts)
 
 
 def _slots(facts: ScriptFacts) -> str:

@@ -66,6 +66,7 @@ def writable(plan: Plan, problems: Iterable[Problem]) -> list[Problem]:
 def check_fitted(plan: Plan) -> None:
     """Raises ExportError for a plan that no script carries out by Keras' `fit`."""
     _refuse_invalid(plan)
+    refuse_parts(plan)
     for reason in [
         *_names("training.options", plan.training.options),
         *written_as(plan).refusals(plan),

@@ -130,8 +130,12 @@ def coming(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices) 
 def passing_over(graph: ModelGraph, device: str, devices: Devices) -> int:
     """The gradients that go back past all layers of a device.
 
-    They are held while its layers are computed where the whole model is, and not here.
+    They are held while its layers are computed where the whole model is, and not here. Nothing is
+    told of a device with a part of a split layer, of whose moments it has a share only.
     """
+    held = [each.name for each in graph.layers if device in devices[each.name]]
+    if any(len(devices[name]) > 1 for name in held):
+        return 0
     here = [place for place, each in enumerate(graph.layers) if device in devices[each.name]]
     return sum(size for size, z, a in skips(graph) if here and z < here[0] and a > here[-1])
 
@@ -148,7 +152,7 @@ def skips(graph: ModelGraph) -> list[tuple[int, int, int]]:
         (graph.layers[first].output_bytes, first, last)
         for last, layer in enumerate(graph.layers)
         if len(layer.inputs) > 1 and layer.gives_back >= len(layer.inputs)
-        for first in inputs[last]
+        for first in dict.fromkeys(inputs[last])  # what is taken twice has one gradient in the end
         if first + 1 < last and _all_between(inputs, first, last)
     ]
 

@@ -375,6 +375,14 @@ def test_that_a_gradient_that_goes_back_past_a_card_is_not_held_there() -> None:
     assert total(joined) == round(ON_CARD * 32 * (800 + 3000 - 800))
     # Of a sum it is the very tensor that goes back through the middle, too.
     assert total(replace(joined, gives_back=1)) == round(ON_CARD * 32 * (800 + 3000))
+    # Of what is taken twice the gradients are added up, and of a split layer only a share is held.
+    twice = replace(joined, inputs=("middle", "head", "head"), gives_back=3)
+    assert total(twice) == total(joined)
+    split = on | {"middle": ("GPU:1", "GPU:2")}
+    held = _placed_on_a_card((head, middle, joined), split, 1, THREE_SLICES)
+    assert held == _placed_on_a_card(
+        (head, middle, replace(joined, gives_back=1)), split, 1, THREE_SLICES
+    )
     # Where one lies beside the other, nobody knows which is there first.
     beside = replace(middle, inputs=())
     assert _placed_on_a_card((head, beside, joined), on, 1, THREE_SLICES) == round(

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def printed_by(
     """
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     started = [_started(scripts, folder, environment | each) for each in _named(workers)]
-    ended = [each.communicate() for each in started]
+    with ThreadPoolExecutor(workers) as pool:  # at once: a full pipe of one would hold up all
+        ended = list(pool.map(lambda each: each.communicate(), started))
     for process, (_, wrong) in zip(started, ended, strict=True):
         assert process.returncode == 0, wrong[-4000:]
     found, *others = (json.loads(told.splitlines()[-1]) for told, _ in ended)

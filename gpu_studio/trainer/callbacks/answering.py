@@ -140,6 +140,9 @@ def answer_whole(owner: Any, weights: Sequence[tuple[Sequence[Any], int]]) -> No
         return values[0] if len(values) == 1 else np.concatenate(values, axis=axis)
 
     def set_weights(given: Sequence[Any]) -> None:
+        shapes = [each.shape for each in owner.get_weights()]
+        if (asked := [np.shape(each) for each in given]) != shapes:
+            raise ValueError(f"Weights of shapes {shapes} are wanted, not {asked}.")
         for (pieces, axis), value in zip(weights, given, strict=True):
             sizes = [piece.shape[axis] for piece in pieces[:-1]]
             shares = np.split(value, np.cumsum(sizes), axis=axis) if sizes else [value]
