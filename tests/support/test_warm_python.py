@@ -122,6 +122,7 @@ def test_that_a_process_ends_with_the_one_that_stands_for_it_and_as_it_ended(
     told = tmp_path / "pid"
     waiting = f"import os, time; open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     for number, code in ((signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)):
+        told.unlink(missing_ok=True)
         stands = subprocess.Popen([*warm_python.command(warm_python.TEXT), waiting])
         until(lambda: told.exists() and told.read_text(), PATIENCE_S)
         process = int(told.read_text())

@@ -94,17 +94,9 @@ NOISE: dict[str, Case] = {
 }
 
 
-# XLA compiles for each size of a batch, a second for this model: of 100 samples all have one. The
-# first has a shorter one at the end, also after it was resumed.
-EVEN = "data.options={ shape = [12], samples = 100, classes = 4 }"
 NOISE_BY_XLA: dict[str, Case] = {
     "noise by XLA": {"model": "pure_noise", "resumed": True, "settings": [BY_XLA]},
-    "noise on a card": {
-        "model": "pure_noise",
-        "left_after": 5,
-        "card": True,
-        "settings": [EVEN],
-    },
+    "noise on a card": {"model": "pure_noise", "left_after": 5, "card": True},
     "noise, later on a card": {"model": "pure_noise", "left_after": 5, "card": "later"},
 }
 
