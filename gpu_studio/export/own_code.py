@@ -83,8 +83,8 @@ def own_code(facts: ScriptFacts) -> str:
     named = [found for _, text in references_of(facts.plan) if (found := reference(text))]
     if not any(is_script(each, facts) for each in named):
         return CALL_OWN
-    names = ("call_of_fit", "with_others", "instead_of_set_up", "data_given", "named_arrays")
-    taken = functions_of("user_code/scripts.py", *names)
+    calling = ("call_of_fit", "with_others", "strategy_in_use", "instead_of_set_up")
+    taken = functions_of("user_code/scripts.py", *calling, "data_given", "named_arrays")
     streams = ("is_stream", "is_dataset", "is_sequence", "_is_iterable")
     taken += functions_of("user_code/stream_kinds.py", *streams)
     return (

@@ -171,17 +171,17 @@ def with_others(others: Sequence[tuple[Any, str, Any]], work: Callable[[], None]
             setattr(place, name, own)
 
 
-_DO_NOTHING = (
-    "enable_op_determinism",
-    "run_functions_eagerly",
-    "set_inter_op_parallelism_threads",
-    "set_intra_op_parallelism_threads",
-    "set_logical_device_configuration",
-    "set_memory_growth",
-    "set_virtual_device_configuration",
-    "set_visible_devices",
-)
-"""Functions of `tf.config` for what the plan decides."""
+def strategy_in_use(own: Any) -> Any:
+    """Return what stands for this class of strategies: to make one gives the one that is in use."""
+
+    class InPlace(type):
+        def __call__(cls, *_: Any, **_named: Any) -> Any:
+            return tf.distribute.get_strategy()
+
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, own)
+
+    return InPlace(own.__name__, (), {})
 
 
 def instead_of_set_up() -> list[tuple[Any, str, Any]]:
@@ -199,22 +199,22 @@ def instead_of_set_up() -> list[tuple[Any, str, Any]]:
         if not enabled:
             tf32(False)
 
-    def in_use(own: Any) -> Any:
-        class InPlace(type):
-            def __call__(cls, *_: Any, **_named: Any) -> Any:
-                return tf.distribute.get_strategy()
-
-            def __instancecheck__(cls, value: object) -> bool:
-                return isinstance(value, own)
-
-        return InPlace(own.__name__, (), {})
-
+    names = (
+        "enable_op_determinism",
+        "run_functions_eagerly",
+        "set_inter_op_parallelism_threads",
+        "set_intra_op_parallelism_threads",
+        "set_logical_device_configuration",
+        "set_memory_growth",
+        "set_virtual_device_configuration",
+        "set_visible_devices",
+    )
     places = (tf.config, tf.config.experimental, tf.config.threading)
-    found = [(place, each, nothing) for place in places for each in _DO_NOTHING]
+    found = [(place, each, nothing) for place in places for each in names]
     found.append((tf.config.experimental, tf32.__name__, less_tf32))
     for place in (tf.distribute, tf.distribute.experimental):
         kinds = [each for each in dir(place) if each.endswith("Strategy")]
-        found += [(place, each, in_use(getattr(place, each))) for each in kinds]
+        found += [(place, each, strategy_in_use(getattr(place, each))) for each in kinds]
     return [each for each in found if hasattr(*each[:2])]
 
 
