@@ -202,9 +202,14 @@ def see_the_loss_of_the_finished_run(desk: Desk) -> None:
     desk.click("done")
     desk.sees(lambda facts: facts["chosen"] == ["done"])
     desk.hands("key", "Return")
+    # Its name is shown at once, its state and its curves once its events are read.
     facts = desk.sees(
         lambda facts: (
-            facts["page"] == "train" and facts["run"] == "#2 done" and any(facts["windows"])
+            facts["page"] == "train"
+            and facts["run"] == "#2 done"
+            and facts["state"]
+            and facts["windows"]
+            and all(drawn and drawn[1] > 1 for drawn in facts["windows"].values())
         )
     )
     assert facts["state"] == "finished"
