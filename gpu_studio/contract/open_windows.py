@@ -3,7 +3,8 @@
 Each window has a folder of its own in the user's runtime directory and holds a lock in it for as
 long as it lives, so that nothing that a dead window leaves is mistaken for one. A request is a file
 in that folder. The window that takes or refuses it renames the file, and so does the one who asked
-and waits no longer; a file is renamed once, so a plan is opened once. There is no socket.
+and waits no longer; a file is renamed once, so a plan is opened once. A
+socket, even a local one, would be a door that a program without servers need not have.
 """
 
 from __future__ import annotations

@@ -56,6 +56,17 @@ def test_that_every_link_and_picture_of_a_page_leads_somewhere(page):
         assert not anchor or anchor in anchors, target
 
 
+def test_that_every_link_and_picture_of_the_readme_leads_somewhere():
+    root = Path(gpu_studio.__file__).parents[1]
+    links = [target for _, target in LINK.findall((root / "README.md").read_text())]
+    assert len(links) > 8
+    for target in links:
+        name, _, anchor = target.partition("#")
+        assert (root / name).is_file(), target
+        anchors = [each.anchor for each in guide().sections(Path(name).stem)] if anchor else [""]
+        assert anchor in anchors, target
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_that_the_headings_of_a_page_have_anchors_of_their_own(page):
     anchors = [section.anchor for section in guide().sections(page)]
