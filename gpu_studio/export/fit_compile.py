@@ -31,7 +31,7 @@ from gpu_studio.export.script_text import (
 )
 from gpu_studio.placement.plan_facts import Learnt
 from gpu_studio.plan import Named, reference, shown
-from gpu_studio.plan.keras_objects import LOSSES, METRICS, keras_name, result_name
+from gpu_studio.plan.keras_objects import COMPILED, LOSSES, METRICS, keras_name, result_name
 
 _NO_LOSS = "none"
 
@@ -127,15 +127,29 @@ def compiling(fitted: FittedPlan) -> str:
     if built.own_steps:
         judged = [*_loss_of_plan(fitted), *_metrics_of_plan(fitted)]
         made = call("model.compile", "", [makes, *judged], indent=8)
+        if training.optimizer == COMPILED:
+            return ""
         return f"if not model.compiled:\n    {made.replace(chr(10), chr(10) + '    ')}"
-    own_rate = training.optimizer not in AS_COMPILED or training.schedule is not None
     if not fitted.learners and not (fitted.named_loss or fitted.named_metrics):
-        made = f"model.compile({makes})"  # its layers alone say by what it learns
-        return made if own_rate else f"if not model.compiled:\n    {made}"
+        return _by_layers(fitted, makes)
     if fitted.is_compiled:
         return _over_compiled(fitted)
     judged = [*_loss_of_plan(fitted), *_metrics_of_plan(fitted)]
     return call("model.compile", "", [makes, *judged], indent=4)
+
+
+def _by_layers(fitted: FittedPlan, makes: str) -> str:
+    """Return the lines for a model of which its layers alone say by what it learns."""
+    training = fitted.plan.training
+    if training.optimizer not in AS_COMPILED:
+        return f"model.compile({makes})"
+    rate = f"set_rate(model.optimizer, {makes.replace('make_optimizer', 'make_rate', 1)})"
+    scheduled = training.schedule is not None
+    if training.optimizer == COMPILED:
+        return rate if scheduled else ""
+    if not scheduled:
+        return f"if not model.compiled:\n    model.compile({makes})"
+    return f"if model.compiled:\n    {rate}\nelse:\n    model.compile({makes})"
 
 
 def _over_compiled(fitted: FittedPlan) -> str:
@@ -169,8 +183,9 @@ def _loss_over_compiled(fitted: FittedPlan) -> list[str]:
     for name in fitted.outputs:
         own, chosen = fitted.of_plan(name), _loss_of(fitted, name)
         each[name], weights[name] = None, literal(own.loss_weight)
-        if chosen.name not in AS_COMPILED:
-            each[name] = _one_loss(fitted, chosen, fitted.learners.get(name), name)
+        learnt = fitted.learners.get(name)
+        if chosen.name not in AS_COMPILED or (learnt is not None and learnt.lossless):
+            each[name] = _one_loss(fitted, chosen, learnt, name)
         elif own.loss_weight == 1:
             weights[name] = f'compiled["loss_weights"][{literal(_key(fitted, name))}]'
     kept = {name: f'compiled["loss"][{literal(_key(fitted, name))}]' for name in each}

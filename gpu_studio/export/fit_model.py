@@ -58,7 +58,8 @@ def building(fitted: FittedPlan) -> str:
     lines = compiling(fitted), _by_xla(fitted), "go_on_without_xla(model)" if gives_way else ""
     compiled = "\n".join(filter(None, lines))
     made = f"{optimizer(fitted.facts)}\n\n" if "make_optimizer(" in compiled else ""
-    made += rate_of_compiled(fitted.facts) if "make_rate(" in compiled else ""
+    if "make_rate(" in compiled:
+        made += rate_of_compiled(fitted.facts, alone=not made)
     made += GIVING_WAY + _GOING_ON if gives_way else ""
     model, parameters = fitted.plan.model, ", ".join(model_parameters(fitted))
     if model.name is not None:

@@ -24,7 +24,7 @@ from gpu_studio.export.fit_shares import (
     ROWS_ONCE,
     SHARES,
 )
-from gpu_studio.export.fit_streams import AFTER_DATA, AS_DATASET, COPIED, NEXT_ONES
+from gpu_studio.export.fit_streams import AFTER_DATA, AS_DATASET, COPIED, next_ones
 from gpu_studio.export.fit_workers import (
     SETUP,
     SKIPPED_OF_ARRAYS,
@@ -224,7 +224,7 @@ def _used(fitted: FittedPlan) -> str:
     used += _BUILT if written_as(plan).has_scope else ""
     used += AS_DATASET if _builds_first(fitted) and streamed else ""
     used += AFTER_DATA if fitted.seen.of_unknown_length else ""
-    used += NEXT_ONES if streamed and plan.training.validation_steps else ""
+    used += next_ones(fitted) if streamed and plan.training.validation_steps else ""
     used += COPIED if several and streamed else ""
     return used + (_shares(fitted) if several else "")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gpu_studio.export.fitted import FittedPlan
+from gpu_studio.export.own_code import is_script
 from gpu_studio.export.script_text import fill, functions_of
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Plan, reference
 
 _STREAMS = """\
 $file
@@ -57,24 +58,19 @@ def read_anew(value):
     Whatever else can be iterated is read so too; a generator of batches is `fit`'s.
     \"\"\"
     make = opener(value)
-    if isinstance(value, (tf.data.Dataset, keras.utils.PyDataset))$left:
+    if isinstance(value, (tf.data.Dataset, keras.utils.PyDataset)):
         return value
-    set_seeds(SEED, 0)
-    begun = value if make is None else make()
-    first, passes = parts_of(next(begun)), itertools.count()
+    $first
+    passes = itertools.count()
 
     def elements():
-        if make is None:
-            yield first
-            yield from map(parts_of, begun)
-        else:
-            set_seeds(SEED, next(passes))
-            yield from map(parts_of, make())
+        set_seeds(SEED, next(passes))
+        yield from map(parts_of, make())
 
     def kind(array):
         return tf.TensorSpec($shape, np.asarray(array).dtype)
 
-    kinds = keras.tree.map_structure(kind, first)
+    kinds = keras.tree.map_structure(kind, parts_of(first))
     return tf.data.Dataset.from_generator(elements, output_signature=kinds)
 
 
@@ -85,6 +81,38 @@ def parts_of(element):
 
 """
 )
+_FIRST = """\
+set_seeds(SEED, 0)
+first = next(make())"""
+_AS_GIVEN = """\
+if make is None:
+    return value"""
+_SEEDED_ONCE = """\
+if make is None:
+    return seeded(value)"""
+_OF_SAMPLES = """\
+if make is None:
+    # Before the model is made, as by a run.
+    looked_at = [*itertools.islice(value, 64)]
+    rest = itertools.chain(looked_at, value)
+    first, make = looked_at[0], lambda: rest
+else:
+    set_seeds(SEED, 0)
+    first = next(make())"""
+_SEEDED = """\
+def seeded(generator):
+    \"\"\"A generator that draws by the seed, but for two batches, which come before.\"\"\"
+    looked_at = [*itertools.islice(generator, 2)]
+
+    def batches():
+        set_seeds(SEED, 0)
+        yield from looked_at
+        yield from generator
+
+    return batches()
+
+
+"""
 _BATCHED = "training, *others = (each.batch(BATCH_SIZE) for each in (training, *others))"
 AS_DATASET = """\
 def as_dataset(generator):
@@ -104,7 +132,7 @@ def as_dataset(generator):
 
 """
 """The function by which a generator can be looked at before `fit` reads it."""
-NEXT_ONES = """\
+_NEXT_ONES = """\
 def next_ones(generator, most, passed=0):
     \"\"\"So many batches for each epoch: the first that `fit` looks at, and the next ones.
 
@@ -114,11 +142,13 @@ def next_ones(generator, most, passed=0):
     first = [tuple(batch) for batch in itertools.islice(generator, 2)]
     for _ in itertools.islice(generator, passed * max(0, most - len(first))):
         pass
+    $passes
 
     def kind(array):
         return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
 
     def batches():
+        $seeds
         yield from keras.tree.map_structure(np.array, first[:most])
         yield from map(tuple, itertools.islice(generator, max(0, most - len(first))))
 
@@ -127,7 +157,6 @@ def next_ones(generator, most, passed=0):
 
 
 """
-"""The function by which each epoch validates with as many batches of a generator."""
 COPIED = """\
 def copied(*batch):
     \"\"\"A batch in memory of its own.
@@ -170,6 +199,16 @@ def wait_for_data(model):
 """The function by which the end of data of unknown length changes nothing."""
 
 
+def next_ones(fitted: FittedPlan) -> str:
+    """The function by which each epoch validates with as many batches of a generator."""
+    seeded = seeds_generators(fitted)
+    return fill(
+        _NEXT_ONES,
+        passes="passes = itertools.count(passed)" if seeded else "",
+        seeds="set_seeds(SEED, next(passes))" if seeded else "",
+    )
+
+
 def streams(fitted: FittedPlan, **words: str) -> str:
     """The functions that give the streams of a function of the user's.
 
@@ -180,7 +219,7 @@ def streams(fitted: FittedPlan, **words: str) -> str:
     return fill(
         _STREAMS,
         opened=_OPENED_ANEW if opened else "",
-        again=_read_anew(alone=alone) if opened else "",
+        again=_read_anew(fitted) if opened else "",
         batched=_BATCHED if alone else "",
         seeds=_SEEDS,
         **words,
@@ -188,11 +227,22 @@ def streams(fitted: FittedPlan, **words: str) -> str:
     )
 
 
-def _read_anew(*, alone: bool) -> str:
+def _read_anew(fitted: FittedPlan) -> str:
     """Return the functions that read streams anew, of samples or of batches."""
-    shape = "np.shape(array)" if alone else "(None, *np.shape(array)[1:])"
-    made = fill(_READ_ANEW, left="" if alone else " or make is None", shape=shape)
-    return made.removesuffix("\n")
+    alone, seeded = "one by one" in fitted.seen.streamed, seeds_generators(fitted)
+    once = _SEEDED_ONCE if seeded else _AS_GIVEN
+    made = fill(
+        _READ_ANEW,
+        first=_OF_SAMPLES if alone else f"{once}\n{_FIRST}",
+        shape="np.shape(array)" if alone else "(None, *np.shape(array)[1:])",
+    )
+    return (_SEEDED if seeded and not alone else "") + made.removesuffix("\n")
+
+
+def seeds_generators(fitted: FittedPlan) -> bool:
+    """Whether generators draw by the plan's seed: those of a script draw on where it left off."""
+    named = reference(str(fitted.plan.data.python))
+    return named is None or not is_script(named, fitted.facts)
 
 
 def _places(plan: Plan) -> dict[str, str]:

@@ -147,8 +147,11 @@ def make_rate($parameters):
 """
 
 
-def rate_of_compiled(facts: ScriptFacts) -> str:
-    """The functions `make_rate` and `set_rate`, with what they call. Raises ExportError."""
+def rate_of_compiled(facts: ScriptFacts, *, alone: bool) -> str:
+    """The functions `make_rate` and `set_rate`, with what they call, where they stand `alone`.
+
+    That is where `make_optimizer` does not stand before them. Raises ExportError.
+    """
     chosen, schedule = facts.plan.training.schedule, _schedule(facts)
     own_rate = chosen is not None and reference(chosen.name) is not None
     rate = literal(float(facts.plan.training.learning_rate))
@@ -160,7 +163,7 @@ def rate_of_compiled(facts: ScriptFacts) -> str:
         rate="rate" if schedule else rate,
     )
     taken = functions_of("keras_objects/optimizers.py", "set_rate")
-    return (_OWN_RATE if own_rate else "") + made + taken
+    return (_OWN_RATE if own_rate and alone else "") + made + taken
 
 
 _SCALED = ' or hasattr(optimizer, "inner_optimizer")'

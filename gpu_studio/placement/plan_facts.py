@@ -42,7 +42,8 @@ class ModelNote:
 class Learnt:
     """How outputs meet targets: the kind, whether they are logits, and what `auto` stands for.
 
-    What layers `masked` does not count. `compiled` says if what the model was compiled with does.
+    What layers `masked` does not count. `compiled` says if what the model was compiled with does;
+    one that is `lossless` was compiled without a loss.
     """
 
     kind: Kind
@@ -51,6 +52,7 @@ class Learnt:
     metrics: tuple[str, ...]
     masked: bool = False
     compiled: bool = False
+    lossless: bool = False
 
 
 DIVIDED = " in 0…1, bytes divided by 255"

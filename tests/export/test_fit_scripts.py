@@ -6,7 +6,6 @@ of their own `fit`.
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import textwrap
 from dataclasses import replace
@@ -16,7 +15,7 @@ import pytest
 import tomli_w
 import zoo_runs
 import zoo_scripts
-from exported_scripts import RUFF
+from exported_scripts import RUFF, check_scripts
 from zoo_table import programs
 
 from gpu_studio import plan as plans
@@ -142,21 +141,7 @@ def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path):
     for folder in ("zoo" * 10, "zoo" * 12 + "s", "zoo" * 30):
         for name, text in of_own_parts(Path("/", folder)).items():
             (tmp_path / f"{folder} {name}.py").write_text(text)
-    for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
-        ended = subprocess.run(
-            [*RUFF, *command, "."], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0, ended.stdout
-    sources = [path.read_text() for path in tmp_path.glob("*.py")]
-    lines = [line for source in sources for line in source.splitlines() if "zoo" not in line]
-    assert [line for line in lines if len(line) > 88] == []
-    functions = [
-        each
-        for source in sources
-        for each in ast.parse(source).body
-        if isinstance(each, ast.FunctionDef | ast.ClassDef)
-    ]
-    assert all(map(ast.get_docstring, functions))
+    check_scripts(tmp_path, "zoo")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ runs in one process, and all scripts in another.
 
 from __future__ import annotations
 
-import ast
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,7 @@ import numpy as np
 import pytest
 import script_jobs
 import zoo_runs
-from exported_scripts import RUFF, epochs_in
+from exported_scripts import check_scripts, epochs_in
 from made_images import bmp
 from training_runs import small_plan
 
@@ -692,18 +690,4 @@ def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -
     for place, case in enumerate(case for case in WORKERS if case in CASES):
         script = script_of(case, Path("/own/own.py"), *OVER_WORKERS)
         (tmp_path / f"workers_{place}.py").write_text(script)
-    for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
-        ended = subprocess.run(
-            [*RUFF, *command, "."], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0, ended.stdout
-    sources = [path.read_text() for path in tmp_path.glob("*.py")]
-    lines = (line for source in sources for line in source.splitlines())
-    assert max(len(line) for line in lines if str(tmp_path) not in line) <= 88
-    functions = [
-        each
-        for source in sources
-        for each in ast.parse(source).body
-        if isinstance(each, ast.FunctionDef | ast.ClassDef)
-    ]
-    assert all(map(ast.get_docstring, functions))
+    check_scripts(tmp_path, str(tmp_path))

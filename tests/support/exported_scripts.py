@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -21,6 +22,29 @@ from gpu_studio.plan import Plan
 RUFF = (sys.executable, "-m", "ruff")
 WATCHER = Path(__file__).with_name("watched_script.py")
 _VALUE = re.compile(r"([^\s=]+)=(\S+)")
+
+
+def check_scripts(folder: Path, long: str = "") -> None:
+    """Refuse scripts in `folder` that are not formatted, or not free of mistakes.
+
+    Lines of at most 88 columns, but for those with a path that is `long`, and all has a docstring.
+    """
+    for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
+        ended = subprocess.run(
+            [*RUFF, *command, "."], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stdout
+    sources = [path.read_text() for path in folder.glob("*.py")]
+    assert sources
+    lines = (line for source in sources for line in source.splitlines())
+    assert [each for each in lines if len(each) > 88 and (not long or long not in each)] == []
+    functions = [
+        each
+        for source in sources
+        for each in ast.parse(source).body
+        if isinstance(each, ast.FunctionDef | ast.ClassDef)
+    ]
+    assert all(map(ast.get_docstring, functions))
 
 
 @dataclass(frozen=True)

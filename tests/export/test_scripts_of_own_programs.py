@@ -1,0 +1,182 @@
+"""Scripts of programs that leave something open: a loss, an optimizer, where random draws begin.
+
+Each trains to the measures of the run of the same plan, where the package cannot be imported: all
+runs in one process, and all scripts in another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import script_jobs
+import zoo_runs
+from exported_scripts import check_scripts, epochs_in
+from training_runs import small_plan
+
+from gpu_studio.contract.consent import allow_file
+from gpu_studio.export import python_script
+from gpu_studio.placement.plan_facts import (
+    UNKNOWN_LENGTH,
+    ArrayFacts,
+    DataFacts,
+    Learnt,
+    ModelFacts,
+)
+from gpu_studio.plan import Plan
+
+CLOSE = 1e-5
+OWN = """
+import itertools
+
+import keras
+import numpy as np
+
+
+def load(seed):
+    x = np.random.default_rng(seed).normal(size=(90, 4)).astype("float32")
+    return x, (x[:, :1] > 0).astype("float32")
+
+
+def samples(seed):
+    return load(seed)[0]
+
+
+def endless(seed):
+    x, y = load(seed)
+    rows = itertools.cycle(range(0, 90, 18))
+    return ((x[at : at + 18] + np.random.normal(size=(18, 4)), y[at : at + 18]) for at in rows)
+
+
+def one_by_one(seed):
+    x, y = load(seed)
+    return ((x[row] + np.random.normal(size=4), y[row, 0]) for row in itertools.cycle(range(90)))
+
+
+def held_out(seed):
+    x, y = load(seed)
+    return (lambda: [(x, y)]), endless(seed)
+
+
+class Closer(keras.layers.Layer):
+    def build(self, shape):
+        self.dense = keras.layers.Dense(2)
+
+    def call(self, inputs):
+        outputs = self.dense(inputs)
+        self.add_loss(keras.ops.mean((outputs - inputs[:, :2]) ** 2))
+        return outputs
+
+
+def closer():
+    inputs = keras.Input((4,))
+    model = keras.Model(inputs, Closer()(inputs))
+    model.compile(keras.optimizers.RMSprop(0.05))
+    return model
+
+
+def without_loss():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, "sigmoid")])
+    model.compile(keras.optimizers.RMSprop(0.05), metrics=["accuracy"])
+    return model
+
+
+def halved(epoch):
+    return 0.05 * 0.5**epoch
+"""
+SEEN = DataFacts("load", "values", None, 90, x_shape=(4,), y_shape=(1,), arrays=("x", "y"))
+OF_SAMPLES = replace(SEEN, inputs=(ArrayFacts((), (4,)),), arrays=("x",))
+YES_OR_NO = ModelFacts(
+    learnt=Learnt(
+        "binary", False, "binary_crossentropy", ("accuracy",), compiled=True, lossless=True
+    )
+)
+BY_LAYERS = ModelFacts()
+SOME = ("training.steps_per_epoch=5",)
+HALVED = ('training.schedule.name="OWN:halved"', 'training.optimizer="compiled"')
+
+
+@dataclass(frozen=True)
+class Case:
+    """A plan: the functions of its data and its model, more settings, and what a look tells."""
+
+    load: str
+    build: str
+    settings: tuple[str, ...]
+    data: DataFacts
+    model: ModelFacts
+
+    def plan(self, own: Path) -> Plan:
+        settings = [each.replace("OWN", str(own)) for each in self.settings]
+        return small_plan(
+            "data.name=",
+            "model.name=",
+            "model.options={}",
+            "data.validation_fraction=0",
+            "data.test_fraction=0",
+            f'data.python="{own}:{self.load}"',
+            f'model.python="{own}:{self.build}"',
+            "training.epochs=3",
+            "training.batch_size=20",
+            "training.optimizer=auto",
+            'training.loss="auto"',
+            'training.metrics=["auto"]',
+            "training.checkpoint.every_epochs=0",
+            *settings,
+        )
+
+
+def streamed(how: str) -> DataFacts:
+    """Data of which nobody knows how long they are."""
+    return replace(SEEN, streamed=f"{how}, {UNKNOWN_LENGTH}", arrays=())
+
+
+CASES = {
+    "a generator": Case("endless", "without_loss", SOME, streamed("batches of 18"), YES_OR_NO),
+    "a generator of samples": Case(
+        "one_by_one", "without_loss", SOME, streamed("samples, one by one"), YES_OR_NO
+    ),
+    "a generator to validate on": Case(
+        "held_out",
+        "without_loss",
+        ("training.validation_steps=3",),
+        streamed("batches of 90"),
+        YES_OR_NO,
+    ),
+    "no loss": Case("load", "without_loss", (), SEEN, YES_OR_NO),
+    "losses of layers, as compiled": Case("samples", "closer", HALVED[1:], OF_SAMPLES, BY_LAYERS),
+    "losses of layers, a schedule": Case("samples", "closer", HALVED, OF_SAMPLES, BY_LAYERS),
+    "losses of layers, a schedule for what there is": Case(
+        "samples", "closer", HALVED[:1], OF_SAMPLES, BY_LAYERS
+    ),
+}
+
+
+@pytest.mark.slow
+def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
+    allow_file(own, own.read_bytes())
+    printed = script_jobs.printed_by(written(own, tmp_path), tmp_path)
+    runs = zoo_runs.trained_plans({name: case.plan(own) for name, case in CASES.items()}, tmp_path)
+    for (name, run), said in zip(runs.items(), printed, strict=True):
+        assert not run.refused + run.crashed, name
+        told = epochs_in(said)
+        for each in told:
+            each.pop("learning_rate", None)  # which a callback of Keras' adds to what `fit` tells
+        assert len(run.epochs) == 3
+        assert told == [pytest.approx(each, rel=CLOSE, abs=CLOSE) for each in run.epochs], name
+
+
+def written(own: Path, folder: Path) -> list[Path]:
+    """The scripts of all cases."""
+    scripts = [folder / f"{name}.py" for name in CASES]
+    for path, case in zip(scripts, CASES.values(), strict=True):
+        path.write_text(python_script(case.plan(own), None, folder, case.data, case.model))
+    return scripts
+
+
+def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
+    written(Path("/own/own.py"), tmp_path)
+    check_scripts(tmp_path)
