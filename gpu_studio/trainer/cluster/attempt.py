@@ -305,11 +305,11 @@ class Attempt:
         for worker in sorted(self._workers, key=lambda each: -each.silent):
             if why := self._why_silent(worker):
                 return self._loss(worker, why)
-        if any(worker.ended is not None for worker in self._workers):
+        if errors := self._errors():
             # Others say that one is gone, and nobody is yet: who was it?
             self._follows = self._follows or time.monotonic()
             if time.monotonic() - self._follows > GRACE_SECONDS + self._cluster.lost_after:
-                return Loss("", "The workers lost each other.", self._errors())
+                return Loss("", "The workers lost each other.", errors)
         return None
 
     def _why_silent(self, worker: Worker) -> str:

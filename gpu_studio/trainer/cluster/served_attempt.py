@@ -44,12 +44,18 @@ class ServedAttempt(Attempt):
             worker.begin()
 
     def _lost(self) -> Loss | None:
-        if self._phase == "training" and self.lost < self._cluster.restarts:
+        if self._can_replace:
             for worker in [each for each in self._workers if each.part.can_be_replaced]:
                 if why := worker.why_gone() or self._why_silent(worker):
                     self._replace(worker, why)
                     return None
         return super()._lost()
+
+    @property
+    def _can_replace(self) -> bool:
+        """Whether there is a chief for whom another worker would work, and a restart left."""
+        led = self._phase == "training" and self._workers[0].ended is None
+        return led and self.lost < self._cluster.restarts
 
     def _replace(self, worker: Worker, why: str) -> None:
         """Start another process in the place of a worker."""

@@ -6,9 +6,15 @@ meanwhile. Its results are waited for one by one; here they are waited for toget
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
+
+import tensorflow as tf
+
+AGAIN_S = 0.05
+"""So long after a result could not be copied it is looked for again."""
 
 
 class Dispatch:
@@ -30,7 +36,7 @@ class Dispatch:
         Raises what went wrong in one that was given before.
         """
         value = self._coordinator.schedule(function, args=arguments)
-        made = self._waiting.submit(value.fetch)
+        made = self._waiting.submit(fetched, value)
         self._under_way[made] = None
         return made
 
@@ -50,3 +56,19 @@ class Dispatch:
             # The cause, if this one was only given up because another had gone wrong.
             self._coordinator.join()
             raise
+
+
+def fetched(value: Any) -> Any:
+    """What came of a piece of work. Raises what went wrong in it.
+
+    Whoever comes first copies it from its worker, the coordinator or this thread. Where that worker
+    is lost just then, the coordinator gives the work to another one: nothing is wrong until it has
+    given it up, which only the value itself tells.
+    """
+    while True:
+        try:
+            return value.fetch()
+        except tf.errors.OpError as error:
+            if error is value._get_error():  # noqa: SLF001
+                raise
+            time.sleep(AGAIN_S)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -197,6 +198,21 @@ def test_that_workers_that_are_not_alike_never_begin(run: Supervised) -> None:
     assert run.of(Steps) == []
 
 
+def test_that_worker_0_may_be_at_its_last_checkpoint_long_after_the_others_have_ended(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempt, "GRACE_SECONDS", -math.inf)
+
+    def write(event: Any) -> Any:
+        if isinstance(event, Workers) and event.workers[1].state == "ended":
+            (run.run.path / "back").touch()
+        return Supervised.write(run, event)
+
+    run.write = write  # type: ignore[method-assign]
+    assert run.train({"0": "awaits"}).reason == "completed"
+    assert run.of(Warned) == []
+
+
 def test_that_a_failure_of_its_own_is_told_as_the_workers(run: Supervised) -> None:
     failed = run.failure({"1": "fails", "0": "follows"})
     assert isinstance(failed, WorkerFailed)
@@ -271,6 +287,25 @@ def test_that_after_the_loss_of_the_chief_all_start_again(run: Supervised) -> No
     assert run.of(Warned)[0].message.startswith(
         "The chief was ended by SIGKILL. Now the chief, all workers and all servers start again "
         "from step-00000001: restart 1 of 3."
+    )
+
+
+@pytest.mark.usefixtures("silence")
+def test_that_a_worker_is_not_replaced_for_a_chief_that_has_ended_by_its_loss(
+    run: Supervised,
+) -> None:
+    def write(event: Any) -> Any:
+        if isinstance(event, Workers) and event.workers[0].state == "ended":
+            with suppress(ProcessLookupError):  # it is told again when all have gone
+                os.kill(run.of(ClusterStarted)[0].workers[2].pid, signal.SIGKILL)
+        return Supervised.write(run, event)
+
+    run.write = write  # type: ignore[method-assign]
+    assert run.train({"0.chief": "follows"}, SERVED).reason == "completed"
+    (warned,) = run.of(Warned)
+    assert warned.message == (
+        "Worker 1 was ended by SIGKILL. Now the chief, all workers and all servers start again "
+        "from the beginning: restart 1 of 3."
     )
 
 
