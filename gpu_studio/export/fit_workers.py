@@ -89,7 +89,7 @@ class KeepsState(keras.callbacks.Callback):
         super().__init__()
         self.arguments, self.strategy, self.others = arguments, strategy, others
         self.numbers, self.arrays = state
-        self.steps = self.numbers.get("steps", 0)
+        self.steps, self.last = self.numbers.get("steps", 0), self.arrays
         $kept_phases
 
     def optimizers(self):
@@ -131,13 +131,17 @@ class KeepsState(keras.callbacks.Callback):
         workers = self.strategy.num_replicas_in_sync // mine
         if on_all(self.strategy, ending) not in (0.0, float(workers)):
             raise SystemExit("A callback ends the training of some workers only.")
+        self.last = {f"variable{n}": np.asarray(v) for n, v in enumerate(self.variables())}
         self.keep(epoch + 1)
 
     def on_train_end(self, logs=None):
-        self.keep(self.arguments.epochs)
+        if self.last:
+            self.keep(self.arguments.epochs)
 
     def keep(self, epoch):
-        arrays = {f"variable{n}": np.asarray(v) for n, v in enumerate(self.variables())}
+        # By the end `fit` has made averages the weights: a later start goes on from
+        # those of the last epoch.
+        arrays = {**self.last}
         places = {id(each): place for place, each in enumerate(self.model.variables)}
         numbers = {"epoch": epoch, "steps": self.steps, "trained": []}
         for each in self.optimizers():

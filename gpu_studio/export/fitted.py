@@ -77,8 +77,6 @@ def _sums_apart(plan: Plan) -> bool:
     variables cannot each change what is changed in a condition.
     """
     training, strategy = plan.training, strategy_of(plan)
-    if strategy.clusters:
-        return False
     placed = placement_of(plan)
     in_parts = strategy.replicates or (placed is not None and placed.micro_batches > 1)
     together = any(training.options.get(option) for option in (*CONDITIONAL, "use_ema"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_studio.placement.plan_facts import ModelFacts
-from gpu_studio.plan import Plan, Shape, Target, kind_of, strategy_of
+from gpu_studio.plan import Plan, Shape, Target, kind_of
 from gpu_studio.plan.keras_objects import Kind
 
 BY_FIT = (
@@ -102,12 +102,3 @@ def _assumed(plan: Plan, target: Target) -> Met:
         )
     kind: Kind = "values" if target.measured else "classes"
     return Met(kind, (1,) if target.measured else (None,))
-
-
-def refuse_parts(plan: Plan) -> None:
-    """Raises ExportError for a loss that leaves out a class where workers share a batch."""
-    if strategy_of(plan).clusters and "ignore_class" in plan.training.loss.options:
-        raise ExportError(
-            "With training.loss.ignore_class, the loss is the mean over what is left of the whole "
-            "batch, which the workers of a script do not know. Leave it out, or train on one host."
-        )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpu_studio.export.keras_objects import METRIC_CLASSES
-from gpu_studio.export.meeting import BY_FIT, ExportError, refuse_parts
+from gpu_studio.export.meeting import BY_FIT, ExportError
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.export.strategies.parameter_server import WHY_NO_SERVERS
 from gpu_studio.plan import (
@@ -34,7 +34,6 @@ _FIXED = ("name", "dtype", "reduction", "learning_rate")
 def check(plan: Plan) -> None:
     """Raises ExportError, in words, for a plan that is invalid or that no script can carry out."""
     _refuse_invalid(plan)
-    refuse_parts(plan)
     for reason in [
         *_unwritten(plan),
         *_options(plan),
@@ -66,7 +65,6 @@ def writable(plan: Plan, problems: Iterable[Problem]) -> list[Problem]:
 def check_fitted(plan: Plan) -> None:
     """Raises ExportError for a plan that no script carries out by Keras' `fit`."""
     _refuse_invalid(plan)
-    refuse_parts(plan)
     for reason in [
         *_names("training.options", plan.training.options),
         *written_as(plan).refusals(plan),
@@ -119,12 +117,6 @@ def _options(plan: Plan) -> Iterator[str]:
                 f"{field}.from_logits is no option here: the metric is given "
                 "probabilities. Leave it out."
             )
-    overwrites = training.options.get("ema_overwrite_frequency")
-    if strategy_of(plan).clusters and training.options.get("use_ema") and not overwrites:
-        yield (
-            "training.options.use_ema alone keeps averages of the weights, which no script of "
-            "several workers makes the weights at its end. Leave it out, or train by a run."
-        )
 
 
 def _callbacks(plan: Plan) -> Iterator[str]:

@@ -75,10 +75,13 @@ def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
 def after_stopping(facts: ScriptFacts) -> str:
     """Return the lines after the last epoch."""
     rule, training = facts.plan.training.early_stopping, facts.plan.training
+    # A later start goes on from the weights before they become averages.
     kept = "keep(arguments.epochs)" if rule and facts.clusters else ""
     averages = reference(training.optimizer) is not None or training.options.get("use_ema")
-    ended = _AVERAGES if averages and not facts.clusters else ""
-    return "\n".join(filter(None, [ended, _RESTORE if rule and rule.restore_best else "", kept]))
+    ended = _AVERAGES if averages else ""
+    restored = _RESTORE if rule and rule.restore_best else ""
+    lines = [kept, ended, restored] if averages else [restored, kept]
+    return "\n".join(filter(None, lines))
 
 
 def due_validation(facts: ScriptFacts, monitor: str = VALIDATION) -> str:

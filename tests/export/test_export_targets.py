@@ -14,7 +14,7 @@ import pytest
 from exported_scripts import epochs_in
 from script_jobs import printed_by
 
-from gpu_studio.export import ExportError, UnseenError, python_script
+from gpu_studio.export import UnseenError, python_script
 from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts, ModelGraph
 from gpu_studio.plan import loads, with_settings
 from gpu_studio.trainer.data.values import Split, target_of
@@ -171,11 +171,3 @@ def test_that_what_must_be_looked_at_first_is_said(tmp_path: Path) -> None:
         settings = ["data.name=", "data.options=", f"data.file={tmp_path / name}.npz", chosen]
         with pytest.raises(UnseenError, match=words):
             python_script(with_settings(loads(parity_jobs.PLAN), settings), None, tmp_path)
-
-
-@pytest.mark.parametrize("own", [[], ["training.class_weight={ 0 = 2.0 }"]], ids=["loop", "fit"])
-def test_that_a_class_left_out_is_no_script_s_of_several_workers(own, tmp_path: Path) -> None:
-    loss = 'training.loss={ name = "sparse_categorical_crossentropy", ignore_class = 2 }'
-    settings = ["model.name=mlp", "distribution.strategy=multi_worker", loss, *own]
-    with pytest.raises(ExportError, match="the mean over what is left of the whole batch"):
-        python_script(with_settings(loads(parity_jobs.PLAN), settings), None, tmp_path)

@@ -6,14 +6,16 @@ runs in one process, and all scripts in another.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import script_jobs
 import zoo_runs
-from exported_scripts import check_scripts, epochs_in
+from exported_scripts import check_scripts, epochs_in, tested_in
 from training_runs import small_plan
+from zoo_runs import Trained
 
 from gpu_studio.contract.consent import allow_file
 from gpu_studio.export import python_script
@@ -23,6 +25,7 @@ from gpu_studio.placement.plan_facts import (
     DataFacts,
     Learnt,
     ModelFacts,
+    ModelGraph,
 )
 from gpu_studio.plan import Plan
 
@@ -82,6 +85,13 @@ def without_loss():
     return model
 
 
+def averaging():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    optimizer = keras.optimizers.Adam(0.05, use_ema=True, ema_momentum=0.9)
+    model.compile(optimizer, "mse", metrics=["mae"])
+    return model
+
+
 def halved(epoch):
     return 0.05 * 0.5**epoch
 """
@@ -107,8 +117,8 @@ class Case:
     data: DataFacts
     model: ModelFacts
 
-    def plan(self, own: Path) -> Plan:
-        settings = [each.replace("OWN", str(own)) for each in self.settings]
+    def plan(self, own: Path, *more: str) -> Plan:
+        settings = [each.replace("OWN", str(own)) for each in (*self.settings, *more)]
         return small_plan(
             "data.name=",
             "model.name=",
@@ -152,14 +162,66 @@ CASES = {
     ),
 }
 
+LEFT_OUT = 'training.loss={ name = "sparse_categorical_crossentropy", ignore_class = 1 }'
+MADE = (
+    "data.python=",
+    "model.python=",
+    "data.name=synthetic",
+    "data.options={ shape = [12], samples = 150, classes = 3 }",
+    "model.name=mlp",
+    "model.options={ hidden = [16] }",
+    "data.test_fraction=0.2",
+    'distribution.strategy="mirrored"',
+    'distribution.devices=["CPU:0", "CPU:1"]',
+)
+OF_MADE = (
+    DataFacts("synthetic", "classes", 3, 150, x_shape=(12,)),
+    ModelFacts(
+        graph=ModelGraph("mlp", (), (12,), (3,)),
+        learnt=Learnt("classes", True, "sparse_categorical_crossentropy", ("accuracy",)),
+    ),
+)
+AVERAGED = "training.options={ use_ema = true, ema_momentum = 0.9 }"
+OVER_WORKERS = {
+    "a class left out": Case("", "", (*MADE, LEFT_OUT), *OF_MADE),
+    "averages at the end": Case(
+        "",
+        "",
+        (*MADE, AVERAGED, "training.early_stopping={ monitor = 'loss', patience = 9 }"),
+        *OF_MADE,
+    ),
+    "averages at the end, by fit": Case(
+        "load",
+        "averaging",
+        (*MADE[-3:], 'training.optimizer="compiled"', "training.checkpoint.every_epochs=1"),
+        SEEN,
+        ModelFacts(learnt=Learnt("values", False, "mse", ("mae",), compiled=True)),
+    ),
+}
+"""Cases over two workers: to what a run measures on two devices."""
+
 
 @pytest.mark.slow
 def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(OWN)
     allow_file(own, own.read_bytes())
-    printed = script_jobs.printed_by(written(own, tmp_path), tmp_path)
-    runs = zoo_runs.trained_plans({name: case.plan(own) for name, case in CASES.items()}, tmp_path)
+    printed = script_jobs.printed_by(written(CASES, own, tmp_path), tmp_path)
+    plans = {name: case.plan(own) for name, case in CASES.items()}
+    check(zoo_runs.trained_plans(plans, tmp_path), printed)
+
+
+def written(cases: Mapping[str, Case], own: Path, folder: Path, *more: str) -> list[Path]:
+    """The scripts of these cases, with more settings of their plans."""
+    scripts = [folder / f"{name}.py" for name in cases]
+    for path, case in zip(scripts, cases.values(), strict=True):
+        text = python_script(case.plan(own, *more), None, folder, case.data, case.model)
+        path.write_text(text)
+    return scripts
+
+
+def check(runs: Mapping[str, Trained], printed: Sequence[str]) -> None:
+    """What was printed is what each run measured in its epochs, and of the test split."""
     for (name, run), said in zip(runs.items(), printed, strict=True):
         assert not run.refused + run.crashed, name
         told = epochs_in(said)
@@ -167,16 +229,28 @@ def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path) -> None:
             each.pop("learning_rate", None)  # which a callback of Keras' adds to what `fit` tells
         assert len(run.epochs) == 3
         assert told == [pytest.approx(each, rel=CLOSE, abs=CLOSE) for each in run.epochs], name
+        assert tested_in(said) == pytest.approx(run.tested, rel=CLOSE, abs=CLOSE), name
 
 
-def written(own: Path, folder: Path) -> list[Path]:
-    """The scripts of all cases."""
-    scripts = [folder / f"{name}.py" for name in CASES]
-    for path, case in zip(scripts, CASES.values(), strict=True):
-        path.write_text(python_script(case.plan(own), None, folder, case.data, case.model))
-    return scripts
+@pytest.mark.slow
+def test_that_these_scripts_train_over_workers_as_the_runs_do(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
+    allow_file(own, own.read_bytes())
+    plans = {name: case.plan(own) for name, case in OVER_WORKERS.items()}
+    runs = zoo_runs.trained_plans(plans, tmp_path)
+    assert all(run.tested for run in runs.values()), runs
+    over = ('distribution.strategy="multi_worker"', 'distribution.devices=["CPU:0"]')
+    scripts = written(OVER_WORKERS, own, tmp_path, *over)
+    check(runs, script_jobs.printed_by(scripts, tmp_path, workers=2))
+    # What is kept at the end are not the averages: a later start goes on as if it had not ended.
+    first = script_jobs.printed_by(scripts[-1:], tmp_path, workers=2, words="--epochs=2")[0]
+    rest = script_jobs.printed_by(scripts[-1:], tmp_path, workers=2, words="--resume")[0]
+    assert len(epochs_in(first)) == 2
+    both = "".join(each for each in first.splitlines(keepends=True) if each.startswith("epoch"))
+    check({"resumed": runs[list(runs)[-1]]}, [both + rest])
 
 
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
-    written(Path("/own/own.py"), tmp_path)
+    written(CASES | OVER_WORKERS, Path("/own/own.py"), tmp_path)
     check_scripts(tmp_path)

@@ -110,7 +110,6 @@ def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> P
     """Run a script to its end in its own folder, with TensorFlow warm and no GPU Studio."""
     ended = _run([*warm_python.command(path.name), *arguments], path.parent, environment)
     lines = ended.stdout.splitlines()
-    test = [_values(line) for line in lines if line.startswith("test ")]
     output = ended.stdout + ended.stderr
     variables = dict(_places(lines, "lies"))
     operations: dict[str, set[str]] = {}
@@ -119,7 +118,7 @@ def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> P
     return Printed(
         ended.returncode,
         epochs_in(ended.stdout),
-        test[0] if test else {},
+        tested_in(ended.stdout),
         output,
         variables,
         operations,
@@ -134,6 +133,12 @@ def _places(lines: list[str], kind: str) -> list[tuple[str, str]]:
 def epochs_in(output: str) -> list[dict[str, float]]:
     """The measures of each epoch that a script has printed."""
     return [_values(line) for line in output.splitlines() if line.startswith("epoch ")]
+
+
+def tested_in(output: str) -> dict[str, float]:
+    """The measures of the test split that a script has printed; empty if it tested none."""
+    found = [_values(line) for line in output.splitlines() if line.startswith("test ")]
+    return found[0] if found else {}
 
 
 def _values(line: str) -> dict[str, float]:

@@ -22,14 +22,19 @@ from typing import Any
 
 
 def printed_by(
-    scripts: Sequence[Path], folder: Path, failing: Collection[Path] = (), workers: int = 1
+    scripts: Sequence[Path],
+    folder: Path,
+    failing: Collection[Path] = (),
+    workers: int = 1,
+    words: str = "",
 ) -> list[str]:
     """What each script printed, in their order; of one that is to be `failing`, with its traceback.
 
     All others must end well, also after their last epoch. Of several `workers`, each a process,
-    this is what the first has printed: nothing else may have been printed by the others.
+    this is what the first has printed: nothing else may have been printed by the others. Each is
+    given the same `words`.
     """
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", WORDS: words}
     started = [_started(scripts, folder, environment | each) for each in _named(workers)]
     with ThreadPoolExecutor(workers) as pool:  # at once: a full pipe of one would hold up all
         ended = list(pool.map(lambda each: each.communicate(), started))
@@ -66,6 +71,7 @@ def _named(workers: int) -> list[dict[str, str]]:
 
 
 TRACEBACK = "Traceback (most recent call last)"
+WORDS = "SCRIPT_WORDS"
 
 # In the process that trains
 
@@ -101,7 +107,7 @@ def _run(script: str) -> str:
 
     keras.mixed_precision.set_global_policy("float32")  # as in a new process
     namespace: dict[str, Any] = {"__name__": "script", "__file__": script}
-    sys.argv = [script]
+    sys.argv = [script, *os.environ[WORDS].split()]
     told = io.StringIO()
     try:
         exec(compile(Path(script).read_text(encoding="utf-8"), script, "exec"), namespace)

@@ -33,8 +33,8 @@ _UNEXPLAINED = ("", "layer", "import", "system")
 class Trained:
     """What became of a program: measures of each epoch, weights, ends of the epochs (s).
 
-    `refused` and `crashed` say why it did not train, `warned` what was to be thought of, `advice`
-    what to do.
+    `tested` is what was measured at the end. `refused` and `crashed` say why it did not train,
+    `warned` what was to be thought of, `advice` what to do.
     """
 
     epochs: list[dict[str, Any]] = field(default_factory=list)
@@ -45,6 +45,7 @@ class Trained:
     warned: Sequence[str] = ()
     advice: Sequence[str] = ()
     trace: str = ""
+    tested: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def trained(
@@ -120,6 +121,7 @@ def _read(run: RunDirectory, said: str) -> Trained:
         marks,
         warned=[each.message for each in warned],
         advice=[each.suggestion for each in warned],
+        tested=ended.of(events.Finished)[0].metrics,
     )
 
 
