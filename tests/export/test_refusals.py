@@ -30,10 +30,6 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
         (["distribution.strategy=tpu"], '"tpu" cannot be written as a script'),
         (["distribution.strategy=parameter_server"], "No script trains on parameter servers"),
         (["training.epochs=0"], "training.epochs is 0"),
-        (
-            ["distribution.strategy=multi_worker", "training.options={ use_ema = true }"],
-            "keeps averages of the weights",
-        ),
         (["training.options={ dtype = 'float16' }"], "not an option of Keras"),
         (["training.options={ 'x y' = 1 }"], "not an option of Keras"),
         (["training.options={ momentum = { a = 1 } }"], "a table"),
