@@ -64,8 +64,8 @@ class ArrayFacts:
 
     `path` leads to it in the structure that it is part of: names of dictionaries, places of tuples;
     `()` is the structure itself. `shape` is that of a sample. `ids`, `one_hot`, `sparse`,
-    `between` and `missing` say more of a target, as in `plan.targets.Target`; ends of a model have
-    a `name`. A model gets bytes that are `scaled` divided by 255.
+    `between` and `missing` say more of a target, as in `plan.targets.Target`; `missing` also of an
+    input. Ends of a model have a `name`. A model gets bytes that are `scaled` divided by 255.
     """
 
     path: tuple[str | int, ...] = ()

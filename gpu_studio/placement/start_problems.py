@@ -38,6 +38,7 @@ def problems_at_start(plan: Plan, facts: PlanFacts, machine: Machine | None) -> 
     data, model = facts.data, facts.model
     if data is not None and data.here:
         yield from _lengths(plan, data)
+        yield from _lacking(plan, data)
         yield from _warm_up(plan, data, machine)
     if model is not None:
         yield from model.xla.problems(plan)
@@ -66,6 +67,19 @@ def _lengths(plan: Plan, data: DataFacts) -> Iterator[Problem]:
         )
         found = Problem("training.schedule", schedule.name, advice)
         yield from [found] if needs_length(schedule.name, schedule.options) else []
+
+
+def _lacking(plan: Plan, data: DataFacts) -> Iterator[Problem]:
+    """No built-in model masks or replaces what is no number."""
+    for each in data.inputs if plan.model.name is not None else ():
+        if each.missing is not None:
+            name = "/".join(("x", *map(str, each.path)))
+            advice = (
+                f"{name} in {data.name} holds values that are no finite numbers, first in sample "
+                f"{each.missing}, and the loss would be none, either: fill them in, or drop those "
+                "samples"
+            )
+            yield Problem("model.name", shown(plan.model.name), advice)
 
 
 def _warm_up(plan: Plan, data: DataFacts, machine: Machine | None) -> Iterator[Problem]:

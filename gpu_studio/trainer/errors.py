@@ -8,6 +8,10 @@ from typing import ClassVar
 from gpu_studio.contract import Failed
 from gpu_studio.contract.event_parts import SuggestedChange
 
+FILL_IN = "Drop the samples with missing values, or fill them in."
+REPLACE = "Or let a layer of a model of your own replace them, as keras.ops.nan_to_num does."
+_LOOK = "Look for values that are not numbers, or very large ones, in the data."
+
 
 class TrainerError(Exception):
     """A run cannot go on.
@@ -86,7 +90,7 @@ class MissingTargetsError(DataError):
         super().__init__(
             f"{called} hold a value that is not finite (nan), first in sample {first}: {then}.",
             [
-                "Drop the samples with missing values, or fill them in.",
+                FILL_IN,
                 "Or learn by a loss of your own that leaves them out.",
             ],
         )
@@ -97,13 +101,22 @@ class NotFiniteError(TrainerError):
 
     kind = "not_finite"
 
-    def __init__(self, loss: float, step: int, epoch: int, learning_rate: float) -> None:
+    def __init__(
+        self,
+        loss: float,
+        step: int,
+        epoch: int,
+        learning_rate: float,
+        lacking: str = "",
+    ) -> None:
+        """`lacking` says which samples hold values that are no finite numbers, if any."""
+        said = f"The loss is {loss} at step {step}, in epoch {epoch}"
         super().__init__(
-            f"The loss is {loss} at step {step}, in epoch {epoch}: it diverged.",
+            f"{said}. {lacking}" if lacking else f"{said}: it diverged.",
             [
                 f"Make training.learning_rate smaller than {learning_rate:g}.",
                 "Clip the gradients: training.options = { global_clipnorm = 1.0 }.",
-                "Look for values that are not numbers, or very large ones, in the data.",
+                *([FILL_IN, REPLACE] if lacking else [_LOOK]),
                 "Or resume from the last checkpoint with a smaller learning rate.",
             ],
         )

@@ -263,8 +263,9 @@ class Loop:
             return
         first, loss = int(wrong[0]), float(losses[wrong[0]])
         if not self.hooks.forgive(before.step_in_epoch + first, loss):
-            step, epoch = before.step + first, before.epoch + 1
-            raise NotFiniteError(loss, step, epoch, self._settings.learning_rate)
+            lacking = " ".join(each.words for each in self._session.dataset.train.lacking)
+            at, rate = (before.step + first, before.epoch + 1), self._settings.learning_rate
+            raise NotFiniteError(loss, *at, rate, lacking)
 
     # The end of an epoch
 

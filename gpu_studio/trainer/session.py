@@ -21,6 +21,7 @@ from gpu_studio.trainer import batches, devices, keras_objects, strategies, tele
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
 from gpu_studio.trainer.data.fingerprints import fingerprints, first_batch
+from gpu_studio.trainer.data.lacking import refuse_unmasked
 from gpu_studio.trainer.data.values import samples_in
 from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.inner_metrics import InnerMetrics
@@ -322,6 +323,8 @@ def _loaded(plan: Plan, base: Path, tell: Any) -> tuple[Plan, Dataset]:
     if taken := in_words({name: value for name, value in dataset.fit.items() if name in left}):
         tell(events.Log(message=f"As in {dataset.name}: {taken}."))
     plan = plan.completed(dataset.fit)
+    lacking = (each for split in dataset.splits for each in split.lacking)
+    refuse_unmasked(plan.model.name, dataset.name, lacking)
     _refuse_unmeasured(plan, dataset)
     for sentence in dataset.notes:
         tell(events.Warned(message=sentence))

@@ -9,8 +9,8 @@ import pytest
 from made_plan_facts import DATA, MODEL
 
 from gpu_studio.placement.known_problems import known_problems
-from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
-from gpu_studio.plan import Card, Distribution, Machine, Plan, Problem, Training
+from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, ModelFacts, PlanFacts
+from gpu_studio.plan import Card, Distribution, Machine, ModelSettings, Plan, Problem, Training
 from gpu_studio.plan.values import CheckpointSettings, EarlyStopping, Named, Phase, Placed
 
 MEASURED = replace(MODEL, measures=("loss", "miss_rate"))
@@ -83,6 +83,17 @@ def test_that_a_plan_that_trains_is_not_spoken_of(
     training: Training, data: DataFacts, model: ModelFacts
 ) -> None:
     assert told(training, data, model) == ()
+
+
+def test_that_a_built_in_model_is_not_given_what_is_no_number() -> None:
+    lacks = replace(DATA, inputs=(ArrayFacts(("age",), missing=7), ArrayFacts(("sex",))))
+    built_in = Plan(model=ModelSettings(name="mlp"))
+    (found,) = known_problems(built_in, PlanFacts(lacks, MODEL))
+    said = str(found)
+    assert said.startswith("model.name is ")
+    assert "x/age in made holds values that are no finite numbers, first in sample 7" in said
+    own = Plan(model=ModelSettings(python="own.py:build"))
+    assert not list(known_problems(own, PlanFacts(lacks, MODEL)))
 
 
 def test_that_a_loss_is_not_scaled_where_replicas_share_their_variables() -> None:

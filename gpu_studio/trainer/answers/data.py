@@ -244,8 +244,13 @@ def arrays_of(dataset: Dataset) -> tuple[tuple[ArrayFacts, ...], ...]:
         shape = tuple(int(size) for size in array.shape[1:])
         return ArrayFacts(path, shape, "string" if is_text(array.dtype) else kind)
 
+    lacks = {each.path: each.first for each in train.lacking}
     inputs = [
-        replace(described(path, x, kinds[(0, *path)]), scaled=train.is_scaled(number))
+        replace(
+            described(path, x, kinds[(0, *path)]),
+            scaled=train.is_scaled(number),
+            missing=lacks.get(path),
+        )
         for number, (path, x) in enumerate(leaves(train.x))
     ]
     targets = [
@@ -347,7 +352,7 @@ def as_bytes(images: Array) -> Array:
     All are scaled together, so that 0…1, or else their whole range, maps to 0…255.
     """
     step = max(1, -(-max(images.shape[1:3]) // _SIDE))
-    thin = images[:, ::step, ::step]
+    thin = np.nan_to_num(images[:, ::step, ::step])
     low, high = min(0.0, float(thin.min())), max(1.0, float(thin.max()))
     scaled: Array = np.rint((thin - low) * (255 / (high - low))).astype(np.uint8)
     return scaled

@@ -5,20 +5,17 @@ The arrays come from the user's file or from a Python function of the user's own
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gpu_studio.plan.data import are_pixels, further_arrays
+from gpu_studio.trainer.data.lacking import goods, lacking
 from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves, with_paths
 from gpu_studio.trainer.data.values import Array, LoadedData, Split, are_ids, is_text, is_whole
-from gpu_studio.trainer.errors import DataError
+from gpu_studio.trainer.errors import FILL_IN, DataError
 
-# Arrays are checked in pieces of about this many numbers, so that no check makes a copy as
-# large as its array.
-_PIECE = 1 << 20
 _SMALL = np.iinfo(np.int32)
 
 
@@ -41,12 +38,15 @@ def split_of(
         if array.size == 0:
             raise _nothing_to_learn(source, name, array)
     inside = is_nested(x)
+    seen = with_paths(lambda at, each: samples(source, called(x_name, at), each, inside), x)
+    found = (lacking(at, called(x_name, at), each) for at, each in leaves(seen))
     return Split(
-        with_paths(lambda at, each: samples(source, called(x_name, at), each, inside), x),
+        seen,
         with_paths(lambda at, each: targets(source, called(y_name, at), each), y),
         weights=with_paths(
             lambda at, each: _weights(source, called(weights_name, at), each), weights
         ),
+        lacking=tuple(each for each in found if each is not None),
     )
 
 
@@ -117,7 +117,7 @@ def _kind_in_words(kind: np.dtype[Any]) -> str:
 def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
     """Return `x`; grey pictures get an axis for their one channel.
 
-    One that is `inside` a structure stays as it is.
+    One that is `inside` a structure stays as it is. Some of it may be no numbers.
     """
     if is_text(x.dtype):
         return x
@@ -129,7 +129,7 @@ def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
         return _ids(source, name, x)
     if not (np.issubdtype(x.dtype, np.floating) or is_whole(x) or x.dtype == np.bool_):
         raise _kind(source, name, x, "numbers or texts")
-    return _finite(source, name, x)
+    return x
 
 
 def targets(source: str, name: str, y: Array) -> Array:
@@ -186,18 +186,15 @@ def _finite(source: str, name: str, found: Array, *, lacks: bool = False) -> Arr
 
     Where it `lacks` some, they are no numbers, which is let through.
     """
-    rows = max(1, _PIECE // max(1, math.prod(found.shape[1:])))
-    for first in range(0, len(found) if np.issubdtype(found.dtype, np.floating) else 0, rows):
-        with np.errstate(over="ignore"):
-            piece = found[first : first + rows].astype(np.float32, copy=False)
-        good = ~np.isinf(piece) if lacks else np.isfinite(piece)
-        if not good.all():
-            sample = first + int(np.argwhere(~good)[0][0])
+    for first, good in goods(found):
+        some = good | np.isnan(found[first : first + len(good)]) if lacks else good
+        if not some.all():
+            sample = first + int(np.argwhere(~some)[0][0])
             raise DataError(
                 f"{source}: {name} holds a value that is no finite float32 "
                 f"number, first in sample {sample}.",
                 [
-                    "Drop the samples with missing values, or fill them in.",
+                    FILL_IN,
                     "Scale values that are too large.",
                 ],
             )

@@ -26,6 +26,7 @@ from gpu_studio.trainer.data.built_in import (
     synthetic,
 )
 from gpu_studio.trainer.data.image_folder import read_folder, read_masks, read_texts
+from gpu_studio.trainer.data.lacking import UNLESS
 from gpu_studio.trainer.data.npz import read_npz
 from gpu_studio.trainer.data.returned import python_data
 from gpu_studio.trainer.data.table import read_table
@@ -65,7 +66,9 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
     target = target_of(splits, _announced(data) if stream is None else _stated(data))
     if stream is None:
         target = _checked(name, target)
-        notes = (*source.notes, *_notes(splits, target, data, source))
+        lacking = dict.fromkeys(each for split in splits if split for each in split.lacking)
+        said = (f"{each.words} {UNLESS}" for each in lacking)
+        notes = (*source.notes, *said, *_notes(splits, target, data, source))
     else:
         stream.classes, notes = _stated(data), tuple(_unsplit(data, source))
     more = source.class_names, notes, source.arrays, source.fit

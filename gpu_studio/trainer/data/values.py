@@ -17,6 +17,7 @@ from gpu_studio.plan import Target
 from gpu_studio.plan.data import BRIGHTEST, SCALES, are_scaled
 from gpu_studio.plan.keras_objects import Task
 from gpu_studio.plan.targets import mostly_absent
+from gpu_studio.trainer.data.lacking import Lacking
 from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves, mapped, packed
 
 Array = NDArray[Any]
@@ -43,7 +44,8 @@ class Split:
     given. `file` is where the arrays are, if not in memory. `scale` is what the plan says about
     bytes. `wide` says that whole numbers are seen as int64, because 32 bits are too few for some.
     Where samples come in a `stream`, the arrays are only the first of it, in its own types. Of a
-    `streamed` split no more than a few batches are to be in memory at once.
+    `streamed` split no more than a few batches are to be in memory at once. `lacking` says which
+    arrays of its source's samples hold values that are no finite numbers.
     """
 
     x: Any
@@ -55,6 +57,7 @@ class Split:
     stream: Any = None
     wide: bool = False
     streamed: bool = False
+    lacking: tuple[Lacking, ...] = ()
 
     def seen(self, places: Any) -> Any:
         """Return the samples at these places in the split, a NumPy index, as a model sees them.
@@ -162,7 +165,8 @@ class Split:
 
     def range(self) -> tuple[float, float]:
         """The lowest and the highest number that a model sees in the first samples."""
-        first = [x for x in flat(self.seen(slice(_LOOKED_AT))) if x.dtype.kind in "biuf"]
+        seen = [x for x in flat(self.seen(slice(_LOOKED_AT))) if x.dtype.kind in "biuf"]
+        first = [x for x in (each[np.isfinite(each)] for each in seen) if x.size]
         if not first:
             return 0.0, 0.0
         return float(min(x.min() for x in first)), float(max(x.max() for x in first))

@@ -150,14 +150,6 @@ def test_that_a_member_that_is_no_array_is_refused(tmp_path):
         ({"x": X, "y": Y.astype("m8[s]")}, r"y holds timedelta64\[s\] where class ids"),
         ({"x": X, "y": Y.astype("M8[s]")}, r"y holds datetime64\[s\] where class ids"),
         ({"x": Y.reshape(6, 1)[:, :0], "y": Y}, r"x has the shape \(6, 0\)"),
-        (
-            {"x": np.where(X > 0.9, np.nan, X), "y": Y},
-            "x holds a value that is no finite .* in sample 5",
-        ),
-        (
-            {"x": X * 1e300, "y": Y},
-            "x holds a value that is no finite float32 number, first in sample 0",
-        ),
         ({"x": X, "y": np.full(6, np.inf)}, "y holds a value that is no finite"),
         (
             {"x_train": X, "y_train": Y, "x_test": X[:, :2], "y_test": Y},
