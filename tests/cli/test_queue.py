@@ -280,6 +280,7 @@ def runner_process(monkeypatch, runs_dir):
 def test_that_a_queue_that_nobody_works_is_said_to_be_and_goes_on_when_told_to(
     gpu_studio, queue, machine, runner_process, monkeypatch
 ):
+    monkeypatch.setattr("gpu_studio.runs.queue.STARTING_SECONDS", PATIENCE_S)
     add(queue, "a", "b")
     queue.hold(queue.entries()[1].id)
     assert (

@@ -111,8 +111,13 @@ def test_that_a_layer_that_is_not_there_keeps_from_training_until_it_is_taken_ou
     plan = tmp_path / "misplaced.plan.toml"
     plan.write_text(MISPLACED)
     with open_desk(plan) as (desk, _):
-        facts = desk.sees(lambda facts: facts["obstacles"] and "Take it out" in facts["parts"])
-        assert facts["heading"] == "One thing stands in the way.", facts["obstacles"]
+        facts = desk.sees(
+            lambda facts: (
+                "Take it out" in facts["parts"]
+                and facts["heading"] == "One thing stands in the way."
+                and facts["obstacles"]
+            )
+        )
         assert "gone is not a layer of the model" in facts["obstacles"][0]
         assert "Train" not in facts["parts"]
         desk.enter()
@@ -152,8 +157,7 @@ def edit_and_kill(desk: Desk, process: int, drafts: Path) -> None:
 
 def find_the_edit_again(desk: Desk) -> None:
     """The edit is there, and it is said that it is in no file yet."""
-    facts = desk.sees(lambda facts: facts["epochs"] == 77 and facts["notice"])
-    assert "unsaved" in facts["notice"]
+    desk.sees(lambda facts: facts["epochs"] == 77 and "unsaved" in facts["notice"])
 
 
 def compare_with_what_another_program_wrote(desk: Desk, plan_file: Path) -> None:
@@ -168,9 +172,13 @@ def compare_with_what_another_program_wrote(desk: Desk, plan_file: Path) -> None
     )
     desk.settle()
     desk.click("Compare")
-    facts = desk.sees(lambda facts: not facts["dialog"] and facts["changed"])
-    assert {"training.epochs", "training.optimizer"} <= set(facts["changed"])
-    assert "was changed by another program" in facts["strip"]
+    desk.sees(
+        lambda facts: (
+            not facts["dialog"]
+            and {"training.epochs", "training.optimizer"} <= set(facts["changed"])
+            and "was changed by another program" in facts["strip"]
+        )
+    )
     assert plan_file.read_text() == theirs
 
 
@@ -178,13 +186,13 @@ def rename_the_stopped_run(desk: Desk) -> None:
     """It is not called finished, it has a number, and F2 gives it a name."""
     desk.enter()  # where no window manager is, nobody gives the keys back after a dialog
     desk.hands("key", "ctrl+4")
-    facts = desk.sees(
-        lambda facts: facts["page"] == "runs" and sorted(facts["rows"]) == ["done", "halted"]
+    desk.sees(
+        lambda facts: (
+            facts["page"] == "runs"
+            and dict(zip(facts["rows"], facts["states"], strict=True))
+            == {"done": "finished", "halted": "stopped"}
+        )
     )
-    assert dict(zip(facts["rows"], facts["states"], strict=True)) == {
-        "done": "finished",
-        "halted": "stopped",
-    }
     desk.click("halted")
     desk.sees(lambda facts: facts["chosen"] == ["halted"])
     desk.hands("key", "F2")

@@ -83,8 +83,12 @@ def test_that_a_scaling_study_is_made_followed_and_its_plan_opened(desk, runs, t
     ended = [terminal_event(run) for run in directories(runs)]
     assert [each.state for each in ended if each is not None] == ["finished", "finished"]
     eventually(lambda: being_run(runs) is None, "the end of the study")
-    facts = desk.sees(lambda facts: any(name.startswith("Plan with") for name in facts["parts"]))
-    assert "device" in facts["headline"]
+    desk.sees(
+        lambda facts: (
+            "device" in facts["headline"]
+            and any(name.startswith("Plan with") for name in facts["parts"])
+        )
+    )
     desk.settle()
     (button,) = (name for name in desk.facts["parts"] if name.startswith("Plan with"))
     desk.click(button)

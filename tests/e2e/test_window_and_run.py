@@ -45,6 +45,14 @@ def told(run: RunDirectory, kind: type) -> list:
     return [event for event in events_of(run) if isinstance(event, kind)]
 
 
+def recorded(run: RunDirectory) -> list:
+    """The whole lines of the recording so far."""
+    if not run.hardware_file.exists():
+        return []
+    *whole, _ = run.hardware_file.read_bytes().split(b"\n")
+    return [decode(line) for line in whole]
+
+
 def kill(run: RunDirectory, number: int = signal.SIGKILL) -> None:
     holder = lock.holder(run.lock_file)
     assert holder is not None
@@ -66,9 +74,9 @@ def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_en
     assert history.progress == 1.0
     (end,) = told(the_run(runs), events.Finished)
     assert end.metrics["test_accuracy"] > 0.9
-    recorded = [decode(line) for line in the_run(runs).hardware_file.read_bytes().splitlines()]
-    assert any(isinstance(sample, Host) for sample in recorded)
-    assert f"test accuracy {end.metrics['test_accuracy']:.4f}" in page.header.line.text
+    qtbot.waitUntil(lambda: any(isinstance(sample, Host) for sample in recorded(the_run(runs))))
+    said = f"test accuracy {end.metrics['test_accuracy']:.4f}"
+    qtbot.waitUntil(lambda: said in page.header.line.text)
 
 
 def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(

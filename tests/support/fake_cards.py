@@ -21,6 +21,7 @@ from pathlib import Path
 import nvml_library
 import pytest
 from nvml_library import LOST, NvmlLibrary
+from patience import PATIENCE_S
 
 from gpu_studio.common import practice as variables
 from gpu_studio.common.figures import MIB
@@ -86,7 +87,9 @@ def cards_library(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     """
     if not any(map(shutil.which, practice.COMPILERS)) or nvml_library.compiler() is None:
         pytest.skip(practice.NO_COMPILER)
-    built = practice.build(CACHE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(practice, "_PATIENCE_S", 3 * PATIENCE_S)
+        built = practice.build(CACHE)
     return built, nvml_library.build(tmp_path_factory.mktemp("nvml"))
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from plan_bench import Bench, at, drag, hold, let_go, pull
 from PySide6.QtCore import QPoint, Qt
@@ -211,6 +213,29 @@ def test_that_a_plan_that_changes_during_a_drag_ends_it(bench: Bench, bar: Carve
     let_go(bar, 30 * GIB)
     assert bench.plan == Plan()
     assert bench.wanted == []
+
+
+def test_that_memory_that_others_take_during_a_drag_does_not_end_it(
+    bench: Bench, bar: CarveBar
+) -> None:
+    def others_take(mib: int) -> None:
+        card = replace(MACHINE.cards[0], used_mib=mib)
+        bench.machine = replace(MACHINE, cards=(card,))
+        bench.show_plan()
+
+    hold(bar, 0)
+    pull(bar, 10 * GIB)
+    others_take(GIB + 256)
+    pull(bar, 12 * GIB)
+    let_go(bar, 12 * GIB)
+    assert slices(bench) == [10, 22, 16, 16]
+    assert bar.track.used == GIB + 256
+    hold(bar, 0)
+    pull(bar, 14 * GIB)
+    others_take(GIB)
+    QTest.keyClick(bar, Qt.Key.Key_Escape)
+    assert bar.track.used == GIB
+    assert slices(bench) == [10, 22, 16, 16]
 
 
 def test_that_a_drag_that_nobody_follows_leaves_the_bar_as_the_plan_is(

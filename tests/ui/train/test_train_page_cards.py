@@ -267,7 +267,7 @@ def test_that_a_card_lost_while_the_run_goes_on_is_told_and_has_no_figures_of_no
 def test_that_a_real_recording_is_followed_until_its_sampler_has_ended(
     qtbot, page, start, monkeypatch
 ):
-    monkeypatch.setattr(card_record, "LAST_LOOK_MS", 3000)
+    monkeypatch.setattr(card_record, "LAST_LOOK_MS", int(PATIENCE_S * 1000))
     launched = start("--hold-at", "3")
     sampler = accompany(launched.directory.path)
     page.show_run(launched.directory)
@@ -277,6 +277,8 @@ def test_that_a_real_recording_is_followed_until_its_sampler_has_ended(
     with qtbot.waitSignal(page.live_run.ended):
         page.stop()
     assert sampler.wait(PATIENCE_S) == 0
+    monkeypatch.setattr(card_record, "LAST_LOOK_MS", 0)
+    page.live_run.record.finish()
     qtbot.waitUntil(lambda: page.live_run.record.over)
     size = launched.directory.hardware_file.stat().st_size
     assert page.live_run.record.tail.offset == size

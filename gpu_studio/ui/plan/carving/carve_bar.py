@@ -77,12 +77,17 @@ class CarveBar(TrackView):
     ) -> None:
         super().__init__(theme, parent, height=height, marked=marked)
         self._before: Track | None = None
+        self._newest: Strip | None = None
         self._grip = 0.0
         self.valueChanged.connect(self._ask)
 
     def show_strip(self, strip: Strip) -> None:
-        """Show the device. If its carve has changed meanwhile, a drag of it ends."""
-        if self._before is None or strip.track != self._before:
+        """Show the device, once a drag is over; if its carve has changed meanwhile, that ends it.
+
+        What other programs hold of the card changes all the time.
+        """
+        self._newest = strip
+        if self._before is None or strip.track is None or strip.track.sizes != self._before.sizes:
             self._before = None
             super().show_strip(strip)
 
@@ -122,14 +127,13 @@ class CarveBar(TrackView):
             self.carved.emit(carve_steps.dragged(before, after, self.current))
         if self.track is after:
             # Nothing changed, so the bar shows the plan again.
-            self.show_track(before)
+            self._show_newest()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Change the current slice, select another one, or cancel a drag."""
         if event.key() == Qt.Key.Key_Escape and self._before is not None:
-            before = self._before
             self._end_drag()
-            self.show_track(before)
+            self._show_newest()
         elif self.track is None or self._before is not None or not self._key(event, self.track):
             event.ignore()
 
@@ -144,6 +148,10 @@ class CarveBar(TrackView):
     def _end_drag(self) -> None:
         self._before = None
         self.reported = False
+
+    def _show_newest(self) -> None:
+        if self._newest is not None:
+            super().show_strip(self._newest)
 
     def _key(self, event: QKeyEvent, track: Track) -> bool:
         """Return whether the key has a meaning here."""
