@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import os
 
-GRACE_S = float(os.environ.get("HYGIENE_GRACE_S", "3"))
+GRACE_S = float(os.environ.get("HYGIENE_GRACE_S", "20"))

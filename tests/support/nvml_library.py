@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from patience import PATIENCE_S
+
 SOURCE = Path(__file__).with_name("nvml_library.c")
 NAME = "libnvidia-ml.so.1"
 VARIABLE = "GPU_STUDIO_TEST_NVML"
@@ -33,7 +35,7 @@ def compiled(source: Path, made: Path) -> Path:
     """Compile a file of C into the shared library `made`; its path. Raises CalledProcessError."""
     options = ("-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(made), str(source), "-ldl")
     command = [compiler() or "cc", *options]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
     return made
 
 

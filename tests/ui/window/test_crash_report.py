@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.contract import lock
@@ -55,7 +56,7 @@ def crashed(tmp_path: Path, qtbot) -> Path:
         "QT_QPA_PLATFORM": "offscreen",
     }
     command = [sys.executable, "-c", CRASHING, str(tmp_path / "runs")]
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=PATIENCE_S)
     assert done.returncode < 0
     [report] = (tmp_path / "state").rglob("window-*.open")
     # A process that the window was just starting holds the lock until it is another program.

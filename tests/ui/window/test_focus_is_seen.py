@@ -47,7 +47,7 @@ def places(window: MainWindow, qtbot: QtBot):
             if part:
                 window.plan_page.workspace.open(part)
             QApplication.processEvents()
-            qtbot.waitUntil(lambda: all(bar.count() for bar in tab_bars(window)), timeout=60_000)
+            qtbot.waitUntil(lambda: all(bar.count() for bar in tab_bars(window)))
             yield f"{page} {part}".rstrip()
 
 

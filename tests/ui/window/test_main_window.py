@@ -112,7 +112,7 @@ def test_that_a_run_is_paused_resumed_and_stopped_by_the_actions(open_window, qt
     qtbot.keyClick(window, Qt.Key.Key_P, CTRL)
     qtbot.waitUntil(lambda: window.shown_run.state == "paused")
     assert window.actions_["pause"].text() == "Resume"
-    assert "paused" in window.status_line.run_text
+    qtbot.waitUntil(lambda: "paused" in window.status_line.run_text)
     window.actions_["pause"].trigger()
     qtbot.waitUntil(lambda: window.shown_run.state == "running")
     window.actions_["stop"].trigger()
