@@ -131,7 +131,8 @@ class KeepsState(keras.callbacks.Callback):
         workers = self.strategy.num_replicas_in_sync // mine
         if on_all(self.strategy, ending) not in (0.0, float(workers)):
             raise SystemExit("A callback ends the training of some workers only.")
-        self.last = {f"variable{n}": np.asarray(v) for n, v in enumerate(self.variables())}
+        held = enumerate(self.variables())
+        self.last = {f"variable{n}": np.asarray(v) for n, v in held}
         self.keep(epoch + 1)
 
     def on_train_end(self, logs=None):

@@ -199,6 +199,7 @@ OVER_WORKERS = {
     ),
 }
 """Cases over two workers: to what a run measures on two devices."""
+WORKERS = ('distribution.strategy="multi_worker"', 'distribution.devices=["CPU:0"]')
 
 
 @pytest.mark.slow
@@ -240,8 +241,7 @@ def test_that_these_scripts_train_over_workers_as_the_runs_do(tmp_path: Path) ->
     plans = {name: case.plan(own) for name, case in OVER_WORKERS.items()}
     runs = zoo_runs.trained_plans(plans, tmp_path)
     assert all(run.tested for run in runs.values()), runs
-    over = ('distribution.strategy="multi_worker"', 'distribution.devices=["CPU:0"]')
-    scripts = written(OVER_WORKERS, own, tmp_path, *over)
+    scripts = written(OVER_WORKERS, own, tmp_path, *WORKERS)
     check(runs, script_jobs.printed_by(scripts, tmp_path, workers=2))
     # What is kept at the end are not the averages: a later start goes on as if it had not ended.
     first = script_jobs.printed_by(scripts[-1:], tmp_path, workers=2, words="--epochs=2")[0]
@@ -252,5 +252,9 @@ def test_that_these_scripts_train_over_workers_as_the_runs_do(tmp_path: Path) ->
 
 
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
-    written(CASES | OVER_WORKERS, Path("/own/own.py"), tmp_path)
-    check_scripts(tmp_path)
+    own, over = Path("/own/own.py"), tmp_path / "over workers"
+    written(CASES, own, tmp_path)
+    over.mkdir()
+    written(OVER_WORKERS, own, over, *WORKERS)
+    for folder in (tmp_path, over):
+        check_scripts(folder)

@@ -131,7 +131,14 @@ class Shrinking(keras.callbacks.Callback):
         assert [each.shape for each in first.get_weights()] == [(6, 8), (8,)]
         largest = max(abs(each).max() for each in self.model.get_weights())
         self.model.set_weights([0.9 * each / largest for each in self.model.get_weights()])
-        first.set_weights([0.5 * each for each in first.get_weights()])
+        assert [tuple(each.shape) for each in first.weights] == [(6, 8), (8,)]
+        first.kernel.assign(0.5 * np.asarray(first.kernel))
+        first.set_weights([each + 0.01 for each in first.get_weights()])
+        self.model.save_weights("kept.weights.h5")
+        before = self.model.get_weights()
+        self.model.set_weights([0 * each for each in before])
+        self.model.load_weights("kept.weights.h5")
+        assert all((a == b).all() for a, b in zip(before, self.model.get_weights()))
 
 
 class Spelled(keras.layers.Layer):

@@ -48,7 +48,6 @@ SHARED = {
         "run_stage",
         "passed_through",
     ),
-    "callbacks/answering.py": ("answer_whole",),
     "callbacks/made.py": ("rate_at",),
     "keras_objects/optimizers.py": ("set_rate",),
     "user_code/stream_kinds.py": ("opener",),

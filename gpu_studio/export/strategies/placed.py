@@ -10,7 +10,7 @@ from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import call, fill, functions_of, indented, listing, literal
 from gpu_studio.export.strategies.written import Written
 from gpu_studio.placement.known_problems import SPLIT_KINDS
-from gpu_studio.plan import Placed, Plan, choose_one, reference, shown
+from gpu_studio.plan import Placed, Plan, choose_one, shown
 from gpu_studio.plan.homes import Feeds, devices_of_layers, homes_of_layers
 
 
@@ -168,22 +168,10 @@ SPLITS = {
 $splits
 }"""
 _SPLIT_ALL = """\
-for name, (devices, home) in SPLITS.items():
-    split($layer_of(name), devices, home)"""
-_SPLIT_AND_ANSWER = """\
 pieces = {}
 for name, (devices, home) in SPLITS.items():
     pieces |= split($layer_of(name), devices, home)
-for each in (model, *map($layer_of, SPLITS)):  # to callbacks
-    answer_whole(each, whole_weights(each, pieces))"""
-_WHOLE_WEIGHTS = """\
-def whole_weights(owner, pieces):
-    \"\"\"Each weight of a model or a layer as its pieces, and the axis that they share.\"\"\"
-    more = {id(one) for some, _ in pieces.values() for one in some[1:]}
-    return [pieces.get(id(v), ((v,), 0)) for v in owner.weights if id(v) not in more]
-
-
-"""
+train_in_pieces(model, pieces)"""
 _SPLIT = """\
 
 
@@ -193,7 +181,6 @@ def split(layer, devices, home):
         raise SystemExit(f"The layer {layer.name} cannot be split: {why}.")
     parts = made_parts(layer, devices)
     weights = pieces_of(layer, parts)
-    save = layer.save_own_variables
 
     def call(inputs, training=None):
         outputs = []
@@ -203,23 +190,27 @@ def split(layer, devices, home):
         with tf.device(home):
             return joined_outputs(layer, outputs)
 
-    def save_joined(store):
-        # Files have the layer in one piece.
-        for whole, pieces, axis in weights:
-            value = np.concatenate([piece.numpy() for piece in pieces], axis=axis)
-            with tf.device("CPU:0"):
-                whole._initialize(value)
-        save(store)
-        for whole, _, _ in weights:
-            let_go(whole)
+    layer.call = call
+    for whole, pieces, axis in weights:
+        let_go(whole, pieces, axis)
+    return {id(whole): pieces for whole, pieces, _ in weights}
 
-    layer.call, layer.save_own_variables = call, save_joined
-    # Whoever asks the model for its variables gets the parts. Keras has no public way.
-    every = [piece for _, pieces, _ in weights for piece in pieces]
-    layer.__dict__["_trainable_variables"] = every
-    for whole, _, _ in weights:
-        let_go(whole)
-    return {id(pieces[0]): (pieces, axis) for _, pieces, axis in weights}
+
+def train_in_pieces(model, pieces):
+    \"\"\"Let what trains the model get the pieces of weights that are split.
+
+    All else gets the wholes. Keras has no public way.
+    \"\"\"
+    kind = type(model)
+
+    def trained(model):
+        wholes = kind.trainable_variables.fget(model)
+        return [piece for v in wholes for piece in pieces.get(id(v), (v,))]
+
+    changed = {"__module__": kind.__module__}
+    for name in ("trainable_variables", "trainable_weights"):
+        changed[name] = property(trained)
+    model.__class__ = type(kind.__name__, (kind,), changed)
 
 
 """
@@ -235,8 +226,6 @@ _SHARES = functions_of(
     "joined_outputs",
     "let_go",
 )
-
-_ANSWERS = _WHOLE_WEIGHTS + functions_of("callbacks/answering.py", "answer_whole")
 
 _MICRO_BATCHES = """\
 # Each batch goes through in so many parts, one after another: a device is at work on one
@@ -336,10 +325,8 @@ def placement(
         _PLACEMENT,
         places=indented("\n".join(lines), 4),
         splits=fill(_SPLITS, splits=_entries(split)) if split else "",
-        split=fill(_SPLIT_AND_ANSWER if _answers(facts) else _SPLIT_ALL, layer_of=layer_of)
-        if split
-        else "",
-        parts=_split_functions(facts) if split else "",
+        split=fill(_SPLIT_ALL, layer_of=layer_of) if split else "",
+        parts=f"{_SPLIT}{_SHARES}".rstrip() if split else "",
         micro_batches=_parts(facts),
         leaves=leaves,
         layer_of=layer_of,
@@ -348,15 +335,6 @@ def placement(
         statistics=statistics.rstrip("\n"),
         recomputed=recomputed,
     )
-
-
-def _answers(facts: ScriptFacts) -> bool:
-    """Whether callbacks of the user's own may ask the model for its weights."""
-    return any(reference(each.name) for each in facts.plan.training.callbacks)
-
-
-def _split_functions(facts: ScriptFacts) -> str:
-    return f"{_SPLIT}{_SHARES}{_ANSWERS if _answers(facts) else ''}".rstrip()
 
 
 def _entries(split: Mapping[str, tuple[list[str], str]]) -> str:

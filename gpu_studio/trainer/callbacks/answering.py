@@ -6,15 +6,15 @@ the replicas, and under central storage count its last samples wrongly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 from keras.src.models.functional import Functional
 
+from gpu_studio.plan import listed
 from gpu_studio.trainer.keras_objects import Head
 from gpu_studio.trainer.models.own_training import own_in_steps
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram
@@ -36,7 +36,7 @@ def answering(session: Session) -> Any:
         _make_readable(session.optimizer)
     placed = _placed(session)
     if placed is not None and placed.wholes:
-        _answer_for_parts(model, session, placed)
+        _refuse_export(model, placed)
     return model
 
 
@@ -101,53 +101,14 @@ def _make_readable(optimizer: Any) -> None:
         kind.__float__ = lambda value: float(value.numpy())
 
 
-def _answer_for_parts(model: Any, session: Session, placed: PlacedModel) -> None:
-    """Let the model answer although some of its weights are in parts, on several devices."""
-    split = {seat.path: seat.layer for seat in placed.seats if seat.split}
+def _refuse_export(model: Any, placed: PlacedModel) -> None:
+    """Refuse what would need the parts of weights on several devices in one graph."""
+    split = listed([seat.path for seat in placed.seats if seat.split])
 
-    def pieces(variable: Any) -> tuple[Sequence[Any], int]:
-        whole = placed.wholes.get(id(variable))
-        return ((variable,), 0) if whole is None else (whole.parts, whole.axis)
+    def refuse(*_given: Any, **_named: Any) -> Any:
+        raise NotImplementedError(
+            f"self.model.export cannot be used here: the weights of {split} are split over "
+            "devices; save() and save_weights() can, and the run's own checkpoints hold all"
+        )
 
-    def refused(what: str) -> Callable[..., Any]:
-        def refuse(*_given: Any, **_named: Any) -> Any:
-            raise NotImplementedError(
-                f"self.model.{what} cannot be used here: the weights of {', '.join(split)} are "
-                "split over devices; get_weights() and set_weights() can, and the run's own "
-                "checkpoints hold all"
-            )
-
-        return refuse
-
-    answer_whole(model, [pieces(each) for each in session.model.weights])
-    for layer in split.values():
-        answer_whole(layer, [pieces(each) for each in layer.weights])
-    for what in ("save", "save_weights", "load_weights", "export"):
-        setattr(model, what, refused(what))
-
-
-# Scripts have the function below as it stands, see `export.script_text`.
-
-
-def answer_whole(owner: Any, weights: Sequence[tuple[Sequence[Any], int]]) -> None:
-    """Let a model or a layer give and take whole weights, of which some are in pieces.
-
-    Each weight is (pieces, the axis along which they are one).
-    """
-
-    def whole(pieces: Sequence[Any], axis: int) -> Any:
-        values = [np.asarray(keras.ops.convert_to_numpy(each)) for each in pieces]
-        return values[0] if len(values) == 1 else np.concatenate(values, axis=axis)
-
-    def set_weights(given: Sequence[Any]) -> None:
-        shapes = [each.shape for each in owner.get_weights()]
-        if (asked := [np.shape(each) for each in given]) != shapes:
-            raise ValueError(f"Weights of shapes {shapes} are wanted, not {asked}.")
-        for (pieces, axis), value in zip(weights, given, strict=True):
-            sizes = [piece.shape[axis] for piece in pieces[:-1]]
-            shares = np.split(value, np.cumsum(sizes), axis=axis) if sizes else [value]
-            for piece, share in zip(pieces, shares, strict=True):
-                piece.assign(share)
-
-    owner.get_weights = lambda: [whole(*each) for each in weights]
-    owner.set_weights = set_weights
+    model.export = refuse

@@ -275,9 +275,10 @@ def split(seat: LayerAssignment) -> SplitLayer:
     layer = seat.layer
     _check_split(seat)
     parts = made_parts(layer, seat.devices)
-    weights = {id(whole): Joined(pieces, axis) for whole, pieces, axis in pieces_of(layer, parts)}
-    for whole in layer.weights:
-        let_go(whole)
+    found = pieces_of(layer, parts)
+    for whole, pieces, axis in found:
+        let_go(whole, pieces, axis)
+    weights = {id(whole): Joined(pieces, axis) for whole, pieces, axis in found}
     return SplitLayer(seat, tuple(parts), weights)
 
 
@@ -390,8 +391,24 @@ def joined_outputs(layer: Any, outputs: Sequence[Any]) -> Any:
     return joined if is_elementwise(layer) else layer.activation(joined)
 
 
-def let_go(whole: Any) -> None:
-    """Free the memory of a variable whose parts now hold its values."""
+def let_go(whole: Any, pieces: Sequence[Any], axis: int) -> None:
+    """Free the memory of a variable whose values its pieces hold, along this axis.
+
+    It is read and assigned as before, by whoever asks the layer for it.
+    """
+
+    def joined(_whole: Any) -> Any:
+        with tf.device("CPU:0"):
+            return tf.concat([piece.value for piece in pieces], axis)
+
+    def assign(_whole: Any, value: Any) -> None:
+        sizes = [piece.shape[axis] for piece in pieces]
+        for piece, share in zip(pieces, tf.split(value, sizes, axis), strict=True):
+            piece.assign(share)
+
     with tf.device("CPU:0"):
         # Keras offers no other way.
         whole._initialize(np.zeros((), whole.dtype))  # noqa: SLF001
+    kind = type(whole)
+    changed = {"value": property(joined), "_direct_assign": assign}
+    whole.__class__ = type(kind.__name__, (kind,), changed)
