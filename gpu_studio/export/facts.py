@@ -21,6 +21,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.catalogue import MODELS
 from gpu_studio.plan.keras_objects import COMPILED, OPTIMIZERS, keras_name
+from gpu_studio.plan.rules.server_rules import alone
 from gpu_studio.plan.rules.training_rules import CLIPPING, CONDITIONAL
 
 
@@ -65,8 +66,23 @@ class ScriptFacts:
 
     @property
     def clusters(self) -> bool:
-        """Whether the script is started several times, once for each worker."""
+        """Whether the script is started several times, once for each process of the plan."""
         return strategy_of(self.plan).clusters
+
+    @property
+    def serves(self) -> bool:
+        """Whether servers hold the variables, and one process, the coordinator, trains."""
+        return strategy_of(self.plan).serves
+
+    @property
+    def agrees(self) -> bool:
+        """Whether several processes train, which must agree on what they do."""
+        return self.clusters and not self.serves
+
+    @property
+    def apart(self) -> bool:
+        """Whether each worker of servers does whole steps, and updates the variables alone."""
+        return alone(self.plan)
 
     @property
     def placed(self) -> Placed | None:
@@ -95,6 +111,8 @@ class ScriptFacts:
     def may_use_cards(self) -> bool:
         """Whether TensorFlow may see a card of the machine that the script runs on."""
         visible = self.plan.devices.visible
+        if self.serves:
+            return False
         return not visible or any(not name.startswith("CPU") for name in visible)
 
     @property
@@ -139,7 +157,7 @@ class ScriptFacts:
     @property
     def numbers_evaluation(self) -> bool:
         """Whether layers may draw random numbers while they are evaluated too."""
-        return self.from_file
+        return self.from_file or (self.serves and self.draws)
 
     @property
     def keeps_statistics(self) -> bool:

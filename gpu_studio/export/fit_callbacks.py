@@ -10,8 +10,8 @@ from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.locating import located
 from gpu_studio.export.own_code import called
 from gpu_studio.export.phases import made_callback
+from gpu_studio.export.saving import saves
 from gpu_studio.export.script_text import call, indented, literal, options
-from gpu_studio.export.training import saves
 from gpu_studio.plan import Callback, reference
 from gpu_studio.plan import callbacks as known
 from gpu_studio.plan.keras_objects import more_is_better

@@ -37,9 +37,10 @@ from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.passes import SHOW
 from gpu_studio.export.phases import phases, phases_callback, slots_moved
 from gpu_studio.export.prepared import prepared, preparing
+from gpu_studio.export.saving import saves
 from gpu_studio.export.script_text import call, fill, functions_of, indented, literal
 from gpu_studio.export.strategies import written_as
-from gpu_studio.export.training import main, precision, saves
+from gpu_studio.export.training import main, precision
 from gpu_studio.plan import strategy_of
 
 _DRAWS = """\

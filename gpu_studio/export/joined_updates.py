@@ -23,6 +23,8 @@ UPDATE_BY_SUMS = functions_of(
     "replica_updates.py", "joined_step", "joined_once", "is_conditional", "update_by_sums"
 )
 """The function `update_by_sums` and what it calls besides those of `UPDATE_FOR_ALL`."""
+IN_ONE_PLACE = functions_of("replica_updates.py", "in_one_place")
+"""The function that lets an optimizer update where no replica runs."""
 LET_UPDATE_FOR_ALL = 'update_for_all(getattr(optimizer, "inner_optimizer", optimizer))'
 
 

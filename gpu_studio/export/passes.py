@@ -30,18 +30,18 @@ def share_out(strategy, x, y):
 """
 
 _CUT = """\
-def cut(x, y):
-    \"\"\"The batch in even micro-batches, with the weights of their samples.\"\"\"
-    micro_batches = []
-    for rows in np.array_split(np.arange(len(x)), MICRO_BATCHES):
-        # Where no sample is left, there is one that weighs nothing: an empty micro-batch
-        # would turn the statistics of batch normalisation into NaN.
+def cut(x, y$number):
+    \"\"\"The batch in even $parts, with the weights of their samples.\"\"\"
+    cuts = []
+    for rows in np.array_split(np.arange(len(x)), $many):
+        # Where no sample is left, there is one that weighs nothing: without any, the
+        # statistics of batch normalisation would turn into NaN.
         weight = 1 / len(x) if len(rows) else 0.0
         rows = rows if len(rows) else [0]
         with tf.device("CPU:0"):
             part = tf.gather(x, rows), tf.gather(y, rows), tf.fill([len(rows)], weight)
-        micro_batches.append(part)
-    return micro_batches
+        cuts.append(part)
+    return cuts
 
 
 """
@@ -72,7 +72,7 @@ def evaluate($parameters):
     $loop
         losses.append(evaluate_step($batch))
         sizes.append(len(x))
-    return results_of($losses, sizes$with_metrics)
+    return results_of($taken, sizes$with_metrics)
 """
 
 _LOOP = "for x, y in batches(split, batch_size, in_order):"
@@ -95,9 +95,16 @@ def passes(facts: ScriptFacts) -> str:
 
     Functions that the script does not need are left out.
     """
-    shared = _SHARE_OUT if facts.several else _CUT if facts.in_parts else ""
+    shared = _SHARE_OUT if facts.several else _cut(facts)
     evaluate = f"{_evaluate(facts)}\n\n" if evaluates(facts) else ""
     return f"{shared}{_results(facts)}\n\n{evaluate}{SHOW}"
+
+
+def _cut(facts: ScriptFacts) -> str:
+    if facts.serves and not facts.apart:
+        return fill(_CUT, number=", number", parts="parts", many="number")
+    micro = {"number": "", "parts": "micro-batches", "many": "MICRO_BATCHES"}
+    return fill(_CUT, **micro) if facts.in_parts else ""
 
 
 def batch(facts: ScriptFacts) -> str:
@@ -113,7 +120,7 @@ def evaluated(facts: ScriptFacts, split: str, target: str, indent: int) -> str:
 def _results(facts: ScriptFacts) -> str:
     return fill(
         _RESULTS,
-        metrics=fill(_READ_METRICS, summed=_SUMMED if facts.clusters else "")
+        metrics=fill(_READ_METRICS, summed=_SUMMED if facts.agrees else "")
         if facts.plan.training.metrics
         else "",
         **words(facts),
@@ -134,7 +141,7 @@ def _evaluate(facts: ScriptFacts) -> str:
 
 def _given(facts: ScriptFacts) -> list[str]:
     metrics = ["metrics"] if facts.plan.training.metrics else []
-    strategy = ["strategy"] if facts.several else []
+    strategy = ["strategy"] if facts.several else ["settle"] if facts.apart else []
     return ["evaluate_step", *metrics, *strategy]
 
 
@@ -144,5 +151,10 @@ def words(facts: ScriptFacts) -> dict[str, str]:
     return {
         "with_metrics": ", metrics" if there else "",
         "and_metrics": " and the metrics" if there else "",
-        "losses": "strategy, losses" if facts.clusters and there else "losses",
+        "losses": "strategy, losses" if facts.agrees and there else "losses",
+        "taken": "settle(losses)"
+        if facts.apart
+        else "strategy, losses"
+        if facts.agrees and there
+        else "losses",
     }

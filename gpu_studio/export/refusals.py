@@ -10,7 +10,6 @@ from typing import Any
 from gpu_studio.export.keras_objects import METRIC_CLASSES
 from gpu_studio.export.meeting import BY_FIT, ExportError
 from gpu_studio.export.strategies import WRITTEN, written_as
-from gpu_studio.export.strategies.parameter_server import WHY_NO_SERVERS
 from gpu_studio.plan import (
     Plan,
     PlanError,
@@ -44,8 +43,6 @@ def check(plan: Plan) -> None:
 
 
 def _refuse_invalid(plan: Plan) -> None:
-    if strategy_of(plan).serves:
-        raise ExportError(WHY_NO_SERVERS)
     if plan.distribution.strategy not in WRITTEN:
         raise ExportError(
             f"The strategy {shown(plan.distribution.strategy)} cannot be written as a script of "
@@ -66,10 +63,20 @@ def check_fitted(plan: Plan) -> None:
     """Raises ExportError for a plan that no script carries out by Keras' `fit`."""
     _refuse_invalid(plan)
     for reason in [
+        *_served(plan),
         *_names("training.options", plan.training.options),
         *written_as(plan).refusals(plan),
     ]:
         raise ExportError(reason)
+
+
+def _served(plan: Plan) -> Iterator[str]:
+    if strategy_of(plan).serves:
+        yield (
+            "The loop of a script trains one output by a loss and metrics that Keras has, from "
+            "arrays; what the plan needs besides, a script leaves to Keras' fit, which knows no "
+            'parameter servers. Train it by a run, or set distribution.strategy = "multi_worker".'
+        )
 
 
 def _unwritten(plan: Plan) -> Iterator[str]:

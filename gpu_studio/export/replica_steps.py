@@ -159,10 +159,12 @@ def _what_first(facts: ScriptFacts) -> str:
     return "clip" if facts.clips or not facts.joins else "accumulate"
 
 
-_HELPERS = """\
+_TAKEN = """\
 CONSTRAINTS = []  # weights, and what keeps each in its bounds
 
 
+"""
+ASSIGNED = """\
 class Assigned(keras.StatelessScope):
     \"\"\"Catches what layers assign: replicas may not write while the model is called.\"\"\"
 
@@ -187,6 +189,9 @@ def penalty_of(model, assigned, share):
     return tf.add_n([of_batch(term, share) for term in terms]) if terms else 0.0
 
 
+"""
+"""The class that catches what layers assign, and the function of what they add to a loss."""
+_CHANGES = """\
 def changes_in(model, assigned, share):
     \"\"\"The replica's part of what its layers change, by the variable's number.\"\"\"
     replica = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -273,7 +278,11 @@ def $name(x, y, weight, step):
 
 def helpers(facts: ScriptFacts) -> str:
     """Return the lines before `make_steps`; empty for plans that need other steps."""
-    return f"{JOINED}{OF_BATCH}{_HELPERS}\n" if facts.from_file and facts.several else ""
+    return (
+        f"{JOINED}{OF_BATCH}{_TAKEN}{ASSIGNED}{_CHANGES}\n"
+        if facts.from_file and facts.several
+        else ""
+    )
 
 
 def constraints(facts: ScriptFacts) -> str:

@@ -25,6 +25,7 @@ from gpu_studio.export.own_code import names_code, own_code
 from gpu_studio.export.passes import passes
 from gpu_studio.export.phases import phases
 from gpu_studio.export.prepared import prepared
+from gpu_studio.export.saving import saves
 from gpu_studio.export.script_text import (
     comment,
     fill,
@@ -36,7 +37,7 @@ from gpu_studio.export.script_text import (
 )
 from gpu_studio.export.steps import steps
 from gpu_studio.export.strategies import strategy
-from gpu_studio.export.training import saves, training
+from gpu_studio.export.training import training
 from gpu_studio.export.workers import run_workers
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import Carve, DeviceSettings, Machine, Plan, visible_cards
@@ -141,6 +142,8 @@ import argparse
 $before_os
 import os
 $after_os
+$futures
+$managers
 from pathlib import Path
 
 # TensorFlow and CUDA read these once, while TensorFlow is imported: later is too late.
@@ -161,6 +164,8 @@ EPOCHS = $epochs
 BATCH_SIZE = $batch  # $scope
 SEED = $seed  # of the initial weights, the order of the samples, the splits
 """
+
+_FUTURES = "from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait"
 
 _ALONE = """\
 # A cluster left over in the environment would make TensorFlow wait for its workers.
@@ -203,6 +208,12 @@ _VISIBLE_BY_WORKER = """\
 # TensorFlow sees these cards only, unless who starts the workers gives each its own.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", {value})"""
 
+_ON_CPUS = """\
+# The workers of servers compute on CPUs: no card is used.
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+# Else a worker that asks a server which has gone would wait for ten minutes.
+os.environ["GRPC_FAIL_FAST"] = "use_caller\""""
+
 _HIDDEN = """\
 # The plan hides all cards: everything runs on the CPU.
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1\""""
@@ -218,8 +229,12 @@ def opening(facts: ScriptFacts) -> str:
         about=sentences(_about(facts)),
         before_os=_modules(facts, plan_has_code),
         after_os="\n".join(_modules_after(facts, plan_has_code)),
+        futures=_FUTURES if facts.serves else "",
+        managers="from contextlib import contextmanager" if facts.apart else "",
         alone="" if facts.clusters else _ALONE,
-        visible=_visible(facts.plan.devices, facts.machine, clusters=facts.clusters),
+        visible=_visible(facts.plan.devices, facts.machine, clusters=facts.clusters)
+        if not facts.serves
+        else _ON_CPUS,
         allocator=_ALLOCATOR
         if any(carve.device != "CPU:0" for carve in facts.plan.devices.carve)
         else "",
@@ -274,8 +289,10 @@ def _modules(facts: ScriptFacts, plan_has_code: bool) -> str:
 def _modules_after(facts: ScriptFacts, plan_has_code: bool) -> list[str]:
     """Return the imports that stand after `os`."""
     signals = ["import signal"] if facts.clusters else []
+    signals += ["import socket"] if facts.serves else []
     paths = ["import sysconfig"] if facts.may_use_cards else []
-    return [*signals, *(["import sys"] if plan_has_code else []), *paths]
+    times = ["import time"] if facts.serves else []
+    return [*signals, *(["import sys"] if plan_has_code else []), *paths, *times]
 
 
 def _reads_parquet(facts: ScriptFacts) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.export import placed_steps, replica_steps
+from gpu_studio.export import placed_steps, replica_steps, served_steps
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill, functions_of
 from gpu_studio.export.step_parts import called, reseeding, scaling, state_names, unwrapping
@@ -92,13 +92,16 @@ COUNT = "update_metrics(y, outputs)"
 
 def steps(facts: ScriptFacts) -> str:
     """The function `make_steps`."""
-    if facts.several:
+    if facts.serves:
+        train, evaluate = served_steps.steps_of(facts)
+    elif facts.several:
         train, evaluate = replica_steps.steps_of(facts)
     elif facts.placed:
         train, evaluate = placed_steps.train(facts), placed_steps.evaluate(facts)
     else:
         train, evaluate = _alone(facts)
     before = (
+        *([served_steps.before] if facts.serves else []),
         replica_steps.summing,
         replica_steps.constraints,
         replica_steps.replicas,
@@ -106,9 +109,7 @@ def steps(facts: ScriptFacts) -> str:
     )
     return fill(
         _STEPS,
-        helpers=GIVING_WAY + _WHERE_FIT_WOULD
-        if _may_compile(facts)
-        else replica_steps.helpers(facts),
+        helpers=_helpers(facts),
         parameters=", ".join(parameters(facts)),
         before="\n".join(filter(None, [lines(facts) for lines in before])),
         unwrapping=unwrapping(facts),
@@ -118,6 +119,12 @@ def steps(facts: ScriptFacts) -> str:
     )
 
 
+def _helpers(facts: ScriptFacts) -> str:
+    if facts.serves:
+        return served_steps.helpers(facts)
+    return GIVING_WAY + _WHERE_FIT_WOULD if _may_compile(facts) else replica_steps.helpers(facts)
+
+
 def evaluates(facts: ScriptFacts) -> bool:
     """Return whether there is a split to evaluate."""
     return facts.validates or facts.tests
@@ -125,13 +132,15 @@ def evaluates(facts: ScriptFacts) -> bool:
 
 def names(facts: ScriptFacts) -> list[str]:
     """Return the steps that `make_steps` returns."""
-    return ["train_step", "evaluate_step"] if evaluates(facts) else ["train_step"]
+    evaluate = ["evaluate_step"] if evaluates(facts) else []
+    return ["train_step", *evaluate, *(["settle"] if facts.apart else [])]
 
 
 def parameters(facts: ScriptFacts) -> list[str]:
     """Return the parameters of `make_steps`."""
     strategy = ["strategy"] if written_as(facts.plan).has_scope else []
-    metrics = ["update_metrics"] if facts.plan.training.metrics else []
+    counting = ["metrics", "update_metrics"] if facts.serves else ["update_metrics"]
+    metrics = counting if facts.plan.training.metrics else []
     return [*strategy, "model", "optimizer", "loss_of", *metrics]
 
 

@@ -17,16 +17,20 @@ from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import parameters as model_parameters
 from gpu_studio.export.optimizers import optimizer_parameters
 from gpu_studio.export.prepared import preparing
-from gpu_studio.export.script_text import call, comment, fill, indented, literal
+from gpu_studio.export.saving import (
+    saves,
+    saving_at_end_of_epoch,
+    saving_in_epoch,
+    saving_setup,
+)
+from gpu_studio.export.script_text import call, fill, indented
 from gpu_studio.export.stopping import (
     after_stopping,
     due_validation,
-    monitored,
     stopping_at_end_of_epoch,
     stopping_setup,
 )
 from gpu_studio.export.strategies import written_as
-from gpu_studio.plan.keras_objects import more_is_better
 
 _MAIN = """\
 def main():
@@ -39,7 +43,7 @@ def main():
     $directory
 
     $load
-    set_up_devices()
+    $set_up
     $begin
 
 
@@ -79,7 +83,7 @@ def train($parameters):
             losses.append(train_step($batch))
             sizes.append(len(x))
             $in_epoch
-        results = results_of($losses, sizes$with_metrics)
+        results = results_of($taken, sizes$with_metrics)
         $validate
         $show
         if not np.isfinite(results["loss"]):
@@ -98,6 +102,20 @@ _ON_HOST = """\
 # card for it, which need not be one of those that train.
 with tf.device("CPU:0"):
     train(arguments)"""
+
+_ON_HOST_OF_COORDINATOR = """\
+config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+task = config.get("task", {"type": "chief", "index": 0})
+if task["type"] != "chief":
+    serve(config["cluster"], task)
+    return
+arguments.output.mkdir(parents=True, exist_ok=True)
+set_up_devices()
+strategy = make_strategy()
+heed_signals()
+# The host computes what nothing below puts on a device.
+with tf.device("CPU:0"):
+    train(arguments, strategy)"""
 
 _ON_HOST_OF_WORKER = """\
 # First of all: TensorFlow starts its devices when it joins the cluster. It then takes
@@ -225,7 +243,7 @@ def _epochs(facts: ScriptFacts) -> dict[str, str]:
             "begun": _BEGUN,
             "order": f"{order}\n{rest}".lstrip("\n"),
             "batches": "batches(training, batch_size, rest)",
-            "show": f"if first:\n    {shown}",
+            "show": f"if first:\n    {shown}" if facts.agrees else shown,
             "keep": "keep(epoch + 1)",
         }
     return {
@@ -255,7 +273,8 @@ def main(facts: ScriptFacts) -> str:
         _MAIN,
         output=_OUTPUT if saves(facts) else "",
         resume=_RESUME if facts.clusters else "",
-        directory=_DIRECTORY if saves(facts) else "",
+        directory=_DIRECTORY if saves(facts) and not facts.serves else "",
+        set_up="" if facts.serves else "set_up_devices()",
         load="load_libraries(CUDA_LIBRARIES)" if facts.may_use_cards else "",
         begin=_begin(facts),
     )
@@ -263,6 +282,8 @@ def main(facts: ScriptFacts) -> str:
 
 def _begin(facts: ScriptFacts) -> str:
     """Return the lines that call `train`."""
+    if facts.serves:
+        return _ON_HOST_OF_COORDINATOR
     if facts.clusters:
         return _ON_HOST_OF_WORKER
     chooses_devices = written_as(facts.plan).has_scope or facts.placed is not None
@@ -318,7 +339,8 @@ def precision(facts: ScriptFacts) -> str:
     """Return the lines that set the precision; empty for float32."""
     if not facts.plan.training.mixed_precision:
         return ""
-    on_cpus = bool(facts.devices) and all(name.startswith("CPU") for name in facts.devices)
+    chosen = facts.devices
+    on_cpus = facts.serves or (bool(chosen) and all(name.startswith("CPU") for name in chosen))
     return _PRECISION_OF_CPUS if on_cpus else _PRECISION
 
 
@@ -355,6 +377,8 @@ def _training_batch(facts: ScriptFacts) -> str:
     step = ", tf.constant(step, tf.int64)" if facts.draws else ""
     if facts.several:
         return f"*shares{step}"
+    if facts.serves:
+        return "x, y, step"
     return f"cut(x, y){step}" if facts.in_parts else f"x, y{step}"
 
 
@@ -371,78 +395,6 @@ def _tested(facts: ScriptFacts) -> str:
     if not facts.tests:
         return ""
     prefixed = 'show("test", {f"test_{name}": value for name, value in results.items()})'
-    if facts.clusters:
+    if facts.agrees:
         prefixed = f"if first:\n    {prefixed}"
     return f"{passes.evaluated(facts, 'test', 'results', 4)}\n{prefixed}"
-
-
-_SAVE = """\
-$if_due    # The last $keep stay, and the best by $monitor.
-    path = arguments.output / f"epoch-{epoch + 1:05}$suffix"
-    $save(path)
-    saved.append(path)
-    if len(saved) > $keep:
-        saved.pop(0).unlink($missing)
-    value = $value
-    if $measured:
-        best = value
-        $save(arguments.output / "best$suffix")"""
-
-_EVERY_STEPS = """\
-if step % $every == 0:
-    $save(arguments.output / "last-step$suffix")"""
-
-
-def saves(facts: ScriptFacts) -> bool:
-    """Return whether anything is saved."""
-    settings = facts.plan.training.checkpoint
-    return settings.every_epochs > 0 or settings.every_steps > 0 or facts.clusters
-
-
-def saving_setup(facts: ScriptFacts) -> str:
-    """Return the lines before the first epoch."""
-    return "best, saved = None, []" if facts.plan.training.checkpoint.every_epochs else ""
-
-
-def saving_in_epoch(facts: ScriptFacts) -> str:
-    """Return the lines after each step."""
-    every = facts.plan.training.checkpoint.every_steps
-    if facts.clusters:
-        return workers.in_epoch(facts)
-    return fill(_EVERY_STEPS, every=str(every), **_saving_words(facts)) if every else ""
-
-
-def _saving_words(facts: ScriptFacts) -> dict[str, str]:
-    """Say what is saved.
-
-    Of a model that a function makes, only the weights are saved: its classes need not be Keras'.
-    """
-    weights = facts.plan.model.python is not None
-    save = "save" if facts.clusters else "model.save_weights" if weights else "model.save"
-    missing = "missing_ok=True" if facts.clusters else ""
-    return {"save": save, "suffix": ".weights.h5" if weights else ".keras", "missing": missing}
-
-
-def saving_at_end_of_epoch(facts: ScriptFacts) -> str:
-    """Return the lines after each epoch."""
-    settings = facts.plan.training.checkpoint
-    if not settings.every_epochs:
-        return ""
-    monitor = monitored(facts, settings.monitor)
-    due = f"(epoch + 1) % {settings.every_epochs} == 0 or epoch + 1 == arguments.epochs"
-    key, sometimes = literal(monitor), bool(due_validation(facts, monitor))
-    better = f"best is None or value {'>' if more_is_better(monitor) else '<'} best"
-    whole = fill(
-        _SAVE,
-        if_due="" if settings.every_epochs == 1 else f"if {due}:\n",
-        keep=str(settings.keep),
-        monitor=comment(monitor),
-        value=f"results.get({key})" if sometimes else f"results[{key}]",
-        measured=f"value is not None and ({better})" if sometimes else better,
-        **_saving_words(facts),
-    )
-    return (
-        whole
-        if settings.every_epochs > 1
-        else "\n".join(line.removeprefix("    ") for line in whole.split("\n"))
-    )

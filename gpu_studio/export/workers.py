@@ -1,14 +1,14 @@
-"""What the script of a plan with several workers has more than others: it is started once for each.
+"""What the script of a plan with several processes has more than others: it is started for each.
 
-Only the first worker prints and writes. The workers keep a state from which a later start goes on
-to the same losses, with as many of them as there are then; any worker's signal stops all of them
-after the same step.
+Only the first worker prints and writes, or the coordinator, where servers hold the variables. It
+keeps a state from which a later start goes on to the same losses, with as many workers as there are
+then; a signal to any worker, or to the coordinator, stops all of them after the same step.
 """
 
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.script_text import fill
+from gpu_studio.export.script_text import fill, indented
 
 _RUN = """\
 It is started
@@ -24,10 +24,27 @@ do so. All workers read the same data; only the first one writes. SIGTERM or SIG
 any of them, makes all $stopped."""
 _STOPPED_ANYWHERE = "keep their state after the same step, and end"
 _STOPPED_IN_FIT = "end after the same step; what is kept is each epoch's end"
+_RUN_SERVED = """\
+It is started
+for the coordinator (chief), for each worker and for each server of variables (ps), with
+all their addresses and which of them it is:
 
-_AGREEING = """\
-WISHES = []  # the signals that have asked this worker to stop
-ASK_EVERY = 10  # steps: then the workers ask each other whether one is to stop
+    export TF_CONFIG='{"cluster": {"chief": ["10.0.0.1:23456"],
+                                   "worker": ["10.0.0.2:23456", "10.0.0.3:23456"],
+                                   "ps": ["10.0.0.1:23457"]},
+                       "task": {"type": "chief", "index": 0}}'
+    python train.py
+    python train.py --resume     (from what the coordinator kept in --output)
+
+`gpu-studio export PLAN --to launch`, `--to sbatch` and `--to kubernetes` write files that
+do so; without TF_CONFIG, workers and servers are threads of one process. The coordinator
+alone reads the data, and writes. SIGTERM or SIGUSR1 makes it keep its state and end; the
+others end when it has. TensorFlow listens on all interfaces, whatever the address, and
+asks for no password: keep the ports behind a firewall."""
+
+_HEEDING = """\
+WISHES = []  # the signals that have asked this process to stop
+$often
 
 
 def heed_signals():
@@ -36,6 +53,9 @@ def heed_signals():
         signal.signal(number, lambda number, _: WISHES.append(number))
 
 
+"""
+_OFTEN = "ASK_EVERY = 10  # steps: then the workers ask each other whether one is to stop"
+_AGREEING = """\
 def is_first(strategy):
     \"\"\"Whether this is the worker that prints and writes for all.\"\"\"
     return not strategy.cluster_resolver.task_id
@@ -70,54 +90,79 @@ def of_first(strategy, content):
     return pairs.astype(np.uint16).tobytes()[:size]
 
 
-def write_kept(arguments, strategy, numbers, arrays):
+"""
+_KEPT = """\
+def write_kept($given, numbers, arrays):
     \"\"\"Keep what a later start goes on from. What is there is always whole.\"\"\"
-    if is_first(strategy):
-        part = arguments.output / "state.part"
-        with part.open("wb") as file:
-            np.savez(file, numbers=json.dumps(numbers), **arrays)
-        part.replace(arguments.output / "state.npz")
-    on_all(strategy, tf.zeros(()))  # nobody goes on, or ends, before it is written
+    $write
 
 
-def read_kept(arguments, strategy):
-    \"\"\"What the first worker has kept, if any: its numbers, and its arrays.\"\"\"
+def read_kept($given):
+    \"\"\"What $who has kept, if any: its numbers, and its arrays.\"\"\"
     kept = arguments.output / "state.npz"
-    there = is_first(strategy) and kept.is_file()
+    there = $is_there
     if there and not arguments.resume:
         # Else this start would go on from an earlier one's if it is started again.
         kept.replace(arguments.output / "state.before")
         there = False
-    content = of_first(strategy, kept.read_bytes() if there else b"")
+    content = $content
     if not content:
         return {}, {}
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     return json.loads(str(arrays.pop("numbers"))), arrays
 """
+_WRITE = """\
+part = arguments.output / "state.part"
+with part.open("wb") as file:
+    np.savez(file, numbers=json.dumps(numbers), **arrays)
+part.replace(arguments.output / "state.npz")"""
+_WRITE_ONCE = f"""\
+if is_first(strategy):
+{indented(_WRITE, 4)}
+on_all(strategy, tf.zeros(()))  # nobody goes on, or ends, before it is written"""
+_READ = 'kept.read_bytes() if there else b""'
+_BY_FIRST = {
+    "given": "arguments, strategy",
+    "write": _WRITE_ONCE,
+    "who": "the first worker",
+    "is_there": "is_first(strategy) and kept.is_file()",
+    "content": f"of_first(strategy, {_READ})",
+    "total": "on_all(strategy, v.value).numpy()",
+    "restored": "counted if is_first(strategy) else []",
+}
+_BY_COORDINATOR = {
+    "given": "arguments",
+    "write": _WRITE,
+    "who": "an earlier start",
+    "is_there": "kept.is_file()",
+    "content": _READ,
+    "total": "v.numpy()",
+    "restored": "counted",
+}
 _STATE = """\
 
 
-def write_state(arguments, strategy, variables, metrics, best_weights, numbers):
+def write_state($given, variables, metrics, best_weights, numbers):
     \"\"\"Keep what a later start goes on from.\"\"\"
     counted = [v for metric in metrics for v in metric.variables]
     arrays = {f"variable{n}": v.numpy() for n, v in enumerate(variables)}
-    totals = [on_all(strategy, v.value).numpy() for v in counted]
+    totals = [$total for v in counted]
     arrays |= {f"counted{n}": total for n, total in enumerate(totals)}
     arrays |= {f"best{n}": weights for n, weights in enumerate(best_weights or [])}
-    write_kept(arguments, strategy, numbers, arrays)
+    write_kept($given, numbers, arrays)
 
 
-def read_state(arguments, strategy, variables, metrics$begin):
-    \"\"\"Go on from what the first worker has kept, if any; its numbers.\"\"\"
-    numbers, arrays = read_kept(arguments, strategy)
+def read_state($given, variables, metrics$begin):
+    \"\"\"Go on from what $who has kept, if any; its numbers.\"\"\"
+    numbers, arrays = read_kept($given)
     if not numbers:
         return {}
     $phases
     for n, variable in enumerate(variables):
         variable.assign(arrays[f"variable{n}"])
     counted = [v for metric in metrics for v in metric.variables]
-    for n, variable in enumerate(counted if is_first(strategy) else []):
+    for n, variable in enumerate($restored):
         variable.assign(arrays[f"counted{n}"])
     best = [arrays[f"best{n}"] for n in range(len(variables)) if f"best{n}" in arrays]
     return {**numbers, "best_weights": best or None}
@@ -127,25 +172,28 @@ _PHASES = """\
 for _ in range(numbers["phase"]):
     variables = begin()"""
 _SETUP = """\
-first = is_first(strategy)
+$first
 kept = [*model.variables, *optimizer.variables]
-state = read_state(arguments, strategy, kept, $metrics$begin)
+state = read_state($given, kept, $metrics$begin)
 $again
 step = state.get("step", 0)
 $record
 $saved
 
-def save(path):
-    if first:  # one writer
-        model.$save(path)
-
+$saving
 def keep(epoch, losses=(), sizes=()):
+    $settle
     numbers = {"epoch": epoch, "step": step, "sizes": list(sizes)}
     numbers["losses"] = [float(loss) for loss in losses]
     $keep_phase
     $keep_record
     $keep_saved
-    write_state(arguments, strategy, kept, $metrics, $best_weights, numbers)
+    write_state($given, kept, $metrics, $best_weights, numbers)
+"""
+_SAVING = """\
+def save(path):
+    if first:  # one writer
+        model.$save(path)
 """
 
 _ASK = """\
@@ -154,10 +202,17 @@ if step % ASK_EVERY == 0 and one_is_to_stop(strategy):
     if first:
         print(f"stopped after step {step}: --resume goes on", flush=True)
     return"""
+_HEED = """\
+if WISHES:
+    keep(epoch, losses, sizes)
+    print(f"stopped after step {step}: --resume goes on", flush=True)
+    return"""
 
 
 def run_workers(facts: ScriptFacts) -> str:
     """Say how the script is started."""
+    if facts.serves:
+        return _RUN_SERVED
     return fill(_RUN, stopped=_STOPPED_IN_FIT if facts.by_fit else _STOPPED_ANYWHERE)
 
 
@@ -165,11 +220,14 @@ def helpers(facts: ScriptFacts) -> str:
     """Return the functions by which workers agree, and keep and read their state."""
     if not facts.clusters:
         return ""
-    if facts.by_fit:
-        return _AGREEING
+    words = _BY_FIRST if facts.agrees else _BY_COORDINATOR
     later = bool(facts.plan.training.phases)
-    state = fill(_STATE, begin=", begin" if later else "", phases=_PHASES if later else "")
-    return _AGREEING + state
+    heeding = fill(_HEEDING, often=_OFTEN if facts.agrees else "")
+    agreeing = _AGREEING if facts.agrees else ""
+    kept = fill(_KEPT, **words)
+    words = {**words, "begin": ", begin" if later else "", "phases": _PHASES if later else ""}
+    state = "" if facts.by_fit else fill(_STATE, **words)
+    return heeding + agreeing + kept + state
 
 
 def setup(facts: ScriptFacts) -> str:
@@ -180,8 +238,11 @@ def setup(facts: ScriptFacts) -> str:
     weights = rule is not None and rule.restore_best
     return fill(
         _SETUP,
+        first="first = is_first(strategy)" if facts.agrees else "",
+        given="arguments, strategy" if facts.agrees else "arguments",
+        saving=fill(_SAVING, save=saving) if facts.agrees else "",
+        settle="losses = settle(losses)" if facts.apart else "",
         metrics="metrics" if training.metrics else "[]",
-        save=saving,
         begin=", begin_next" if training.phases else "",
         again="kept = [*model.variables, *optimizer.variables]" if training.phases else "",
         keep_phase='numbers["phase"] = phase' if training.phases else "",
@@ -209,4 +270,4 @@ def in_epoch(facts: ScriptFacts) -> str:
     """Return the lines after each step."""
     every = facts.plan.training.checkpoint.every_steps
     keep = f"if step % {every} == 0:\n    keep(epoch, losses, sizes)\n" if every else ""
-    return keep + _ASK
+    return keep + (_ASK if facts.agrees else _HEED)

@@ -37,6 +37,15 @@ SHARED = {
         "spread",
         "of_batch",
     ),
+    "served/program.py": ("plain_of", "sum_of_parts"),
+    "served/refusals.py": (
+        "updated_together",
+        "refuse_alone",
+        "refuse_written",
+        "refuse_python",
+        "operations_in",
+    ),
+    "strategies/parameter_server.py": ("spread_bytes",),
     "model_layers.py": ("graph_of", "nodes_of", "leaves_below"),
     "placed/recomputing.py": (
         "called_in_stages",
@@ -72,8 +81,8 @@ SHARED = {
         "let_go",
     ),
 }
-IMPORTED = {"keras", "np", "tf", "ctypes", "os", "sysconfig", "Path"}
-"""What scripts import for these functions."""
+IMPORTED = {"keras", "np", "tf", "ctypes", "os", "sysconfig", "Path", "PlanRefused"}
+"""What scripts import, or have, for these functions."""
 
 
 class Bare(ast.NodeTransformer):

@@ -14,6 +14,7 @@ from gpu_studio.plan.catalogue import MODELS
 IMAGES = ("data.name=synthetic", "data.options={ shape = [9, 8, 3], samples = 150, classes = 3 }")
 MIRRORED = "distribution.strategy=mirrored"
 WORKERS = "distribution.strategy=multi_worker"
+SERVERS = "distribution.strategy=parameter_server"
 PLACED = "distribution.strategy=placed"
 TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
 LEFT_OUT = ("data.test_fraction=0", "data.validation_fraction=0")
@@ -188,6 +189,30 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "devices.carve=",
         'devices.visible=["GPU:0", "GPU:1"]',
         "distribution.all_reduce=nccl",
+    ),
+    "servers": (SERVERS, "model.name=cnn", "model.options={ dropout = 0.3 }"),
+    "servers without much": (
+        SERVERS,
+        "training.metrics=[]",
+        "training.checkpoint.every_epochs=0",
+        *LEFT_OUT,
+    ),
+    "servers of shared steps": (
+        SERVERS,
+        "cluster.updates=sync",
+        "model.name=cifar_cnn",
+        *IMAGES,
+        'training.metrics=["auc", "f1_score"]',
+        "training.early_stopping={ patience = 2 }",
+        "training.checkpoint.every_steps=5",
+        "training.mixed_precision=true",
+        "training.options={ use_ema = true }",
+    ),
+    "servers of shared steps without much": (
+        SERVERS,
+        "cluster.updates=sync",
+        "training.metrics=[]",
+        *LEFT_OUT,
     ),
     "ring": (MIRRORED, "distribution.all_reduce=ring"),
     "nccl": ("devices.carve=", MIRRORED, "distribution.all_reduce=nccl"),

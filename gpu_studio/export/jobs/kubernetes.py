@@ -1,8 +1,9 @@
-"""Kubernetes manifests that train the workers of a script: an Indexed Job, or a JobSet.
+"""Kubernetes manifests that train the workers of a script: Indexed Jobs, or a JobSet.
 
 An Indexed Job with a headless Service needs nothing that a cluster does not have. A JobSet, where
 its controller is installed, also starts all workers again when one is lost, which is what
 synchronous training needs. There is no job kind of TensorFlow's own that is still maintained.
+Where servers hold the variables, coordinator, workers and servers are Jobs of their own.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_studio.export.jobs.addresses import FIRST_PORT, SCRIPT, config, restarts, worker_count
+from gpu_studio.common.figures import plural
+from gpu_studio.export.jobs.addresses import FIRST_PORT, SCRIPT, config, counts, restarts
 from gpu_studio.export.jobs.yaml_text import yaml_text
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import comment
-from gpu_studio.plan import Kubernetes, Plan, cluster_of
+from gpu_studio.plan import Kubernetes, Plan, cluster_of, strategy_of
 
 CODE = "/gpu-studio"
 RUNS = "/runs"
@@ -28,15 +30,15 @@ Tables = dict[str, Any]
 _ABOUT = """\
 # {name}
 #
-# Trains {workers} workers, each in a pod of its own, by {script}, which lies in the ConfigMap. The
-# image must have TensorFlow and Keras; nothing of GPU Studio is needed, which wrote this from
-# a plan.
+# Trains {workers}, each in a pod of its own, by {script},
+# which lies in the ConfigMap. The image must have TensorFlow and Keras; nothing of GPU Studio
+# is needed, which wrote this from a plan.
 #
 #     kubectl apply -f {file}
 #     kubectl logs -f -l job-name={job},{label}=0
 #     kubectl delete -f {file}
 #
-# Pods that are deleted end after the same step, and can go on from what was kept.
+# {ending}
 # {again}
 # TensorFlow's ports ask for no password: whoever reaches them can run what they like in the
 # pods. Where others share the cluster, let a NetworkPolicy close them.
@@ -44,6 +46,14 @@ _ABOUT = """\
 _ONCE = (
     "A lost worker ends the job: delete and apply it again, and it goes on from that state. A\n"
     '# kind = "jobset" would start all again by itself.'
+)
+_ENDING = "Pods that are deleted end after the same step, and can go on from what was kept."
+_ENDING_SERVED = (
+    "Pods that are deleted end once the coordinator has kept its state, and can go on from it."
+)
+_ONCE_SERVED = (
+    "A lost worker starts again while the others go on. A lost coordinator or server ends all:\n"
+    '# delete and apply it again. kind = "jobset" would start all again by itself.'
 )
 _AGAIN = "A lost worker makes all of them start again from that state."
 _WITHOUT_CLAIM = """\
@@ -78,15 +88,16 @@ def kubernetes(
 
 
 def _about(plan: Plan, name: str, wanted: Kubernetes, file: str) -> str:
-    several = wanted.kind == "jobset"
+    several, serves = wanted.kind == "jobset", strategy_of(plan).serves
     text = _ABOUT.format(
         name=comment(plan.name),
-        workers=worker_count(plan),
+        workers=_who(plan),
         script=SCRIPT,
         file=comment(file),
-        job=f"{name}-worker-0" if several else name,
+        job=f"{name}-{next(iter(counts(plan)))}-0" if several else _job_name(plan, name),
         label=_INDEX,
-        again=_AGAIN if several else _ONCE,
+        ending=_ENDING_SERVED if serves else _ENDING,
+        again=_AGAIN if several else _ONCE_SERVED if serves else _ONCE,
     )
     files = "\n".join(f"#     {comment(each)}" for each in _read(plan))
     return (
@@ -94,6 +105,20 @@ def _about(plan: Plan, name: str, wanted: Kubernetes, file: str) -> str:
         + ("" if wanted.claim else _WITHOUT_CLAIM)
         + (_FILES.format(files=files) if files else "")
     )
+
+
+def _who(plan: Plan) -> str:
+    count = counts(plan)
+    workers = f"{count['worker']} workers"
+    if "ps" not in count:
+        return workers
+    servers = plural(count["ps"], "server")
+    return f"a coordinator, {plural(count['worker'], 'worker')} and {servers}"
+
+
+def _job_name(plan: Plan, name: str, kind: str = "chief") -> str:
+    """A Job of its own for each kind, where there are several kinds."""
+    return f"{name}-{kind}" if strategy_of(plan).serves else name
 
 
 def _read(plan: Plan) -> list[str]:
@@ -133,7 +158,7 @@ def _code(name: str, script: str, beside: Mapping[str, bytes]) -> Tables:
     }
 
 
-def _job(plan: Plan, name: str, wanted: Kubernetes) -> tuple[Tables, Tables]:
+def _job(plan: Plan, name: str, wanted: Kubernetes) -> list[Tables]:
     port = _port(plan)
     service = {
         "apiVersion": "v1",
@@ -143,23 +168,32 @@ def _job(plan: Plan, name: str, wanted: Kubernetes) -> tuple[Tables, Tables]:
             "clusterIP": "None",
             # Else a name resolves once its pod is ready, and each waits for the others' names.
             "publishNotReadyAddresses": True,
-            "selector": {"job-name": name},
+            "selector": {"app": name} if strategy_of(plan).serves else {"job-name": name},
             "ports": [{"name": "grpc", "port": port}],
         },
     }
-    hosts = [f"{name}-{index}.{name}:{port}" for index in range(worker_count(plan))]
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": _job_spec(plan, name, wanted, hosts, subdomain=name),
+    hosts = {
+        kind: [f"{_job_name(plan, name, kind)}-{index}.{name}:{port}" for index in range(count)]
+        for kind, count in counts(plan).items()
     }
-    return service, job
+    jobs = [
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": _job_name(plan, name, kind)},
+            "spec": _job_spec(plan, name, wanted, hosts, kind, subdomain=name),
+        }
+        for kind in hosts
+    ]
+    return [service, *jobs]
 
 
 def _jobset(plan: Plan, name: str, wanted: Kubernetes) -> tuple[Tables]:
     port = _port(plan)
-    hosts = [f"{name}-worker-0-{index}.{name}:{port}" for index in range(worker_count(plan))]
+    hosts = {
+        kind: [f"{name}-{kind}-0-{index}.{name}:{port}" for index in range(count)]
+        for kind, count in counts(plan).items()
+    }
     jobset = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
@@ -169,10 +203,11 @@ def _jobset(plan: Plan, name: str, wanted: Kubernetes) -> tuple[Tables]:
             "failurePolicy": {"maxRestarts": restarts(plan)},
             "replicatedJobs": [
                 {
-                    "name": "worker",
+                    "name": kind,
                     "replicas": 1,
-                    "template": {"spec": _job_spec(plan, name, wanted, hosts)},
+                    "template": {"spec": _job_spec(plan, name, wanted, hosts, kind)},
                 }
+                for kind in hosts
             ],
         },
     }
@@ -186,9 +221,14 @@ def _port(plan: Plan) -> int:
 
 
 def _job_spec(
-    plan: Plan, name: str, wanted: Kubernetes, hosts: list[str], subdomain: str | None = None
+    plan: Plan,
+    name: str,
+    wanted: Kubernetes,
+    hosts: Mapping[str, list[str]],
+    kind: str,
+    subdomain: str | None = None,
 ) -> Tables:
-    count = worker_count(plan)
+    count, comes_back = len(hosts[kind]), strategy_of(plan).serves and kind == "worker"
     claim: Tables = {"persistentVolumeClaim": {"claimName": wanted.claim}}
     volumes: list[Tables] = [
         {"name": "code", "configMap": {"name": f"{name}-code"}},
@@ -198,38 +238,41 @@ def _job_spec(
     ]
     pod: Tables = {
         **({"subdomain": subdomain} if subdomain else {}),
-        "restartPolicy": "Never",
+        "restartPolicy": "OnFailure" if comes_back else "Never",
         "terminationGracePeriodSeconds": _GRACE_S,
-        "containers": [_container(plan, name, wanted, hosts)],
+        "containers": [_container(plan, name, wanted, hosts, kind)],
         "volumes": volumes,
     }
     return {
         "completionMode": "Indexed",
         "completions": count,
         "parallelism": count,
-        # One that is started again alone could not join the others.
-        "backoffLimit": 0,
+        # One that is started again alone could not join the others, but for workers of servers.
+        "backoffLimit": restarts(plan) if comes_back else 0,
         "template": {"metadata": {"labels": {"app": name}}, "spec": pod},
     }
 
 
-def _container(plan: Plan, name: str, wanted: Kubernetes, hosts: list[str]) -> Tables:
+def _container(
+    plan: Plan, name: str, wanted: Kubernetes, hosts: Mapping[str, list[str]], kind: str
+) -> Tables:
     # Kubernetes puts the number into TF_CONFIG, so that no shell has to.
     annotation = {"fieldRef": {"fieldPath": f"metadata.annotations['{_INDEX}']"}}
-    task = config(hosts, 0).replace('"index": 0', '"index": $(INDEX)')
+    task = config(hosts, kind, 0).replace('"index": 0', '"index": $(INDEX)')
+    names = [each.rpartition(":")[0] for some in hosts.values() for each in some]
     cards: Tables = {"resources": {"limits": {"nvidia.com/gpu": wanted.gpus_per_worker}}}
     return {
-        "name": "worker",
+        "name": kind,
         "image": wanted.image,
         "command": ["python", f"{CODE}/{SCRIPT}", "--resume", "--output", f"{RUNS}/{name}"],
         "env": [
             {"name": "INDEX", "valueFrom": annotation},
             {"name": "TF_CONFIG", "value": task},
             # Or they ask a proxy for each other, and wait for ever.
-            {"name": "no_grpc_proxy", "value": ",".join(each.rpartition(":")[0] for each in hosts)},
+            {"name": "no_grpc_proxy", "value": ",".join(names)},
         ],
         "ports": [{"name": "grpc", "containerPort": _port(plan)}],
-        **(cards if wanted.gpus_per_worker else {}),
+        **(cards if wanted.gpus_per_worker and not strategy_of(plan).serves else {}),
         "volumeMounts": [
             {"name": "code", "mountPath": CODE},
             {"name": "runs", "mountPath": RUNS},

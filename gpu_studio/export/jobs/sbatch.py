@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import shlex
 
-from gpu_studio.export.jobs.addresses import SCRIPT, restarts, worker_count
+from gpu_studio.export.jobs.addresses import (
+    SCRIPT,
+    cluster_in_shell,
+    counts,
+    restarts,
+    task_in_shell,
+)
 from gpu_studio.export.jobs.shell_text import filled
-from gpu_studio.export.script_text import comment
-from gpu_studio.plan import Plan, Slurm, cluster_of, slurm_options
+from gpu_studio.export.script_text import comment, indented
+from gpu_studio.plan import Plan, Slurm, cluster_of, slurm_options, strategy_of
 from gpu_studio.plan.cluster_values import lead_seconds
 
 _SBATCH = r"""#!/bin/bash
@@ -53,19 +59,25 @@ print(os.environ["SLURMD_NODENAME"], port)' | sort -n | while read -r task node 
     done
 }
 
-# Each task is a worker. One that ends badly ends all: they cannot go on without it.
+listed() {  # addresses in JSON
+    local text
+    text=$(printf ', "%s"' "$@")
+    echo "${text#, }"
+}
+
+@each@
 workers() {
     mapfile -t all < <(addresses)
     [ "${#all[@]}" -eq "$SLURM_NTASKS" ] || return 1
-    CLUSTER=$(printf ', "%s"' "${all[@]}")
-    export CLUSTER=${CLUSTER#, }
+@cluster@
     # Or they ask a proxy for each other, and wait for ever.
     no_grpc_proxy=$(printf '%s,' "${all[@]%:*}")$spared
     export no_grpc_proxy
     @run@srun --kill-on-bad-exit=1 bash -c '
         trap "" USR1  # until the script heeds it
-        export TF_CONFIG="{\"cluster\": {\"worker\": [$CLUSTER]},
-            \"task\": {\"type\": \"worker\", \"index\": $SLURM_PROCID}}"
+@task@
+        export TF_CONFIG="{\"cluster\": {$CLUSTER},
+            \"task\": {\"type\": \"$kind\", \"index\": $number}}"
         exec "$0" "$@"' "$python" @script@ @output@"$@"
 }
 
@@ -75,6 +87,10 @@ started=0
 @start@
 """
 
+_EQUAL = "# Each task is a worker. One that ends badly ends all: they cannot go on without it."
+_SERVED = """\
+# The first task is the coordinator; workers follow, then servers. They end when it has ended.
+# One that ends badly ends all, which go on from what the coordinator kept."""
 _ONCE = 'workers "$@"'
 _AGAIN = """\
 until workers "$@"; do
@@ -95,12 +111,15 @@ def sbatch(plan: Plan, name: str, file: str = "job.sbatch") -> str:
     cluster = cluster_of(plan)
     wanted = (cluster.slurm if cluster else None) or Slurm()
     again = restarts(plan)
-    options = slurm_options(wanted, name, worker_count(plan))
+    options = slurm_options(wanted, name, sum(counts(plan).values()))
     return filled(
         _SBATCH,
         name=comment(plan.name),
         file=comment(file),
         script=SCRIPT,
+        each=_SERVED if strategy_of(plan).serves else _EQUAL,
+        cluster=cluster_in_shell(plan),
+        task=indented(task_in_shell(plan, "SLURM_PROCID"), 8),
         options="\n".join(f"#SBATCH {each}" for each in options),
         setup="\n".join(wanted.setup),
         restarts=str(again),

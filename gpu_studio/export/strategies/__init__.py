@@ -11,6 +11,7 @@ from gpu_studio.export.strategies import (
     multi_worker,
     none,
     one_device,
+    parameter_server,
     placed,
 )
 from gpu_studio.export.strategies.written import Written
@@ -19,6 +20,7 @@ from gpu_studio.plan import (
     MIRRORED,
     NONE,
     ONE_DEVICE,
+    PARAMETER_SERVER,
     PLACED,
     Plan,
 )
@@ -32,6 +34,7 @@ WRITTEN: Mapping[str, Written] = {
     MIRRORED.name: mirrored.WRITTEN,
     CENTRAL_STORAGE.name: central_storage.WRITTEN,
     MULTI_WORKER.name: multi_worker.WRITTEN,
+    PARAMETER_SERVER.name: parameter_server.WRITTEN,
     PLACED.name: placed.WRITTEN,
 }
 """The strategies that a script can be written for, by their names in a plan."""

@@ -23,7 +23,7 @@ class Dispatch:
     def __init__(self, coordinator: Any, most: int) -> None:
         self.most = most
         self._coordinator = coordinator
-        self._waiting = ThreadPoolExecutor(most, thread_name_prefix="waits for a worker")
+        self._waiting = ThreadPoolExecutor(most, thread_name_prefix="waits")
         self._under_way: dict[Future[Any], None] = {}
 
     def __len__(self) -> int:
@@ -31,7 +31,7 @@ class Dispatch:
         return len(self._under_way)
 
     def give(self, function: Any, arguments: tuple[Any, ...]) -> Future[Any]:
-        """Have a worker call this function of TensorFlow's, and return what will have come of it.
+        """Have a worker call this function; return what will have come of it.
 
         Raises what went wrong in one that was given before.
         """
@@ -41,7 +41,10 @@ class Dispatch:
         return made
 
     def done(self) -> Iterator[Any]:
-        """What came of those that are done, of one at least. Raises what went wrong in one."""
+        """What came of those that are done, of one at least.
+
+        Raises what went wrong in one.
+        """
         ready, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
         for each in [one for one in self._under_way if one in ready]:
             del self._under_way[each]
@@ -61,9 +64,9 @@ class Dispatch:
 def fetched(value: Any) -> Any:
     """What came of a piece of work. Raises what went wrong in it.
 
-    Whoever comes first copies it from its worker, the coordinator or this thread. Where that worker
-    is lost just then, the coordinator gives the work to another one: nothing is wrong until it has
-    given it up, which only the value itself tells.
+    Whoever comes first copies it from its worker, the coordinator or this thread. Where
+    that worker is lost just then, the coordinator gives the work to another one:
+    nothing is wrong until it has given it up, which only the value itself tells.
     """
     while True:
         try:

@@ -263,14 +263,14 @@ class ServedProgram(Program):
         self._learning = [v for v, g in zip(trainable, gradients, strict=True) if g is not None]
         self._written = caught.changed
         brought = [contribution(variable, caught, part) for variable in self._written]
-        there = [_plain(gradient) for gradient in gradients if gradient is not None]
+        there = [plain_of(gradient) for gradient in gradients if gradient is not None]
         return loss, self.meters.added(*judged, weight, number), there, brought
 
     def _update(self, gradients: list[list[Any]], brought: list[list[Any]]) -> None:
         """Update the weights once, by what all parts have brought. The chief computes it."""
         for variable, *shares in zip(self._written, *brought, strict=True):
             variable.value.assign(joined(variable.value, tf.add_n(shares)))
-        summed = [_sum_of(parts) for parts in zip(*gradients, strict=True)]
+        summed = [sum_of_parts(parts) for parts in zip(*gradients, strict=True)]
         with self.strategy.scope():
             in_one_place(self.optimizer.apply, summed, self._learning)
 
@@ -339,15 +339,15 @@ def _told_by(part: Any) -> tuple[float, float]:
     return float(size), float(last)
 
 
-def _plain(gradient: Any) -> Any:
+def plain_of(gradient: Any) -> Any:
     """A gradient as tensors: of one by rows its values and which rows they are of."""
     if isinstance(gradient, tf.IndexedSlices):
         return gradient.values, gradient.indices
     return gradient
 
 
-def _sum_of(parts: Sequence[Any]) -> Any:
-    """What `_plain` gradients of several parts are together."""
+def sum_of_parts(parts: Sequence[Any]) -> Any:
+    """What `plain_of` gradients of several parts are together."""
     if not isinstance(parts[0], tuple):
         return tf.add_n(parts)
     values, rows = (tf.concat(each, axis=0) for each in zip(*parts, strict=True))

@@ -10,9 +10,6 @@ import keras
 from gpu_studio.plan import listed
 from gpu_studio.trainer.errors import PlanRefused
 
-_TOGETHER = 'Set cluster.updates = "sync": then only the chief updates the weights.'
-_PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
-
 
 def refuse_own_steps(source: str, own: str) -> NoReturn:
     """Raises PlanRefused: a `train_step` updates variables in ways that nobody here knows."""
@@ -30,49 +27,64 @@ def refuse_callbacks(names: Iterable[str]) -> None:
         raise PlanRefused(
             f"{listed(wanting)} is called at each step, and each worker makes steps of its own "
             "here: what it saw would be of none of them.",
-            [_TOGETHER, "Or let it do its work at the end of an epoch."],
+            [updated_together(), "Or let it do its work at the end of an epoch."],
         )
+
+
+# Scripts have the next functions as they stand, see `export.served_steps`: their lines have 88
+# columns at most.
+
+
+def updated_together() -> str:
+    """What to do where workers on their own would undo each other's updates."""
+    way = 'Set cluster.updates = "sync"'
+    return f"{way}: then only the chief updates the weights."
 
 
 def refuse_alone(model: Any, optimizer: Any) -> None:
-    """Raises PlanRefused for what is unsound where each worker updates the variables by itself."""
+    """Raises PlanRefused for what is unsound where each worker updates by itself."""
     bound = [v.path for v in model.trainable_variables if v.constraint is not None]
     if bound:
         raise PlanRefused(
-            f"{listed(bound[:3])} has a constraint, which writes the whole weight: updates that "
-            "other workers make meanwhile would be lost.",
-            [_TOGETHER, "Or leave the constraint out."],
+            f"{', '.join(bound[:3])} has a constraint, which writes the whole weight: "
+            "updates that other workers make meanwhile would be lost.",
+            [updated_together(), "Or leave the constraint out."],
         )
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         raise PlanRefused(
-            "Gradients in 16 bits are scaled by a number that all workers would change at once.",
-            [_TOGETHER, "Or set training.mixed_precision = false."],
+            "Gradients in 16 bits are scaled by a number, which all workers change.",
+            [updated_together(), "Or set training.mixed_precision = false."],
         )
 
 
 def refuse_written(names: Iterable[str]) -> None:
     """Raises PlanRefused for weights that layers write while they are trained."""
-    written = list(names)
+    written = ", ".join(list(names)[:3])
     if written:
         raise PlanRefused(
-            f"A layer writes the weight {listed(written[:3])} in each step, and workers would "
+            f"A layer writes the weight {written} in each step, and workers would "
             "overwrite each other's.",
-            [_TOGETHER],
+            [updated_together()],
         )
 
 
 def refuse_python(graph: Any) -> None:
-    """Raises PlanRefused if a step calls Python, which lives in the chief's process alone."""
-    for operation in _operations(graph):
-        if operation in _PYTHON:
+    """Raises PlanRefused if a step calls Python, which lives in the chief alone."""
+    for operation in operations_in(graph):
+        if operation in ("PyFunc", "PyFuncStateless", "EagerPyFunc"):
             raise PlanRefused(
-                "A step calls a function of Python (tf.numpy_function or tf.py_function), and "
-                "workers have none: it lives in the chief's process.",
-                ["Write it in TensorFlow's or Keras' operations.", "Or choose another strategy."],
+                "A step calls a function of Python (tf.numpy_function or "
+                "tf.py_function), and workers have none: it lives in the chief's "
+                "process.",
+                [
+                    "Write it in TensorFlow's or Keras' operations.",
+                    "Or choose another strategy.",
+                ],
             )
 
 
-def _operations(graph: Any) -> Iterator[str]:
+def operations_in(graph: Any) -> Iterator[str]:
+    """Return the names of all operations of a graph and its functions."""
     definition = graph.as_graph_def()
     yield from (node.op for node in definition.node)
     for function in definition.library.function:

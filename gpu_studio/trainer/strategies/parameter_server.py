@@ -23,7 +23,7 @@ def joined(
     del chosen, names
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     strategy = tf.distribute.ParameterServerStrategy(resolver)
-    _spread_bytes(strategy.extended)
+    spread_bytes(strategy.extended)
     # The chief updates variables itself where all share a step: TensorFlow would warn of it.
     strategy.extended._allow_run_without_coordinator = True  # noqa: SLF001
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
@@ -37,11 +37,11 @@ def joined(
     return strategy, spread
 
 
-def _spread_bytes(extended: Any) -> None:
+def spread_bytes(extended: Any) -> None:
     """Have each new variable lie on the server that holds the fewest bytes.
 
-    TensorFlow takes the servers in turn: of two, one would get all kernels, the other all biases.
-    What an optimizer keeps of a variable lies beside it.
+    TensorFlow takes the servers in turn: of two, one would get all kernels, the other
+    all biases. What an optimizer keeps of a variable lies beside it.
     """
     in_turn = extended._create_variable_round_robin  # noqa: SLF001
     held = [0] * extended._num_ps  # noqa: SLF001

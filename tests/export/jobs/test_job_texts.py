@@ -16,6 +16,7 @@ from gpu_studio.export.jobs import KINDS, SUFFIXES, job_text
 from gpu_studio.plan import Plan
 
 WORKERS = "distribution.strategy=multi_worker"
+SERVED = "distribution.strategy=parameter_server"
 
 
 def plan_of(*settings: str) -> Plan:
@@ -36,6 +37,16 @@ def test_that_each_worker_has_its_tf_config_on_a_line():
     ]
 
 
+def test_that_coordinator_workers_and_servers_have_their_tf_config_on_a_line():
+    plan = small_plan(SERVED, "cluster.servers=2", "cluster.port=4000")
+    told = [json.loads(line) for line in job_text("tf_config", plan, "small", "", {}).splitlines()]
+    ports = {"chief": [4000], "worker": [4001, 4002], "ps": [4003, 4004]}
+    cluster = {kind: [f"127.0.0.1:{port}" for port in some] for kind, some in ports.items()}
+    assert [each["cluster"] for each in told] == [cluster] * 5
+    tasks = [(each["task"]["type"], each["task"]["index"]) for each in told]
+    assert tasks == [("chief", 0), ("worker", 0), ("worker", 1), ("ps", 0), ("ps", 1)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_that_a_plan_of_one_process_has_nothing_that_starts_workers(kind):
     with pytest.raises(ExportError, match="multi_worker"):
@@ -50,6 +61,7 @@ def test_that_a_plan_of_one_process_has_nothing_that_starts_workers(kind):
         (),
         ("cluster.port=4000", "cluster.restarts=0", "cluster.workers=1"),
         ('devices.visible=["GPU:1", "GPU-5d0"]', "devices.carve="),
+        (SERVED, "cluster.servers=3", "cluster.port=4000"),
         ('cluster.slurm={ setup = ["module load cuda", "x=\'a b\'"], folder = "/my \'runs" }',),
     ],
 )
@@ -153,7 +165,7 @@ def test_that_tasks_of_a_job_get_free_ports_of_their_own_and_pass_by_proxies(tmp
             taken.bind(("", 10700))
         done = subprocess.run(["bash"], input=text, env=environment, text=True, capture_output=True)
     workers, spared = done.stdout.splitlines()
-    addresses = [each.strip('" ') for each in workers.split(",")]
+    addresses = json.loads(f"{{{workers}}}")["worker"]
     ports = [int(each.removeprefix("10.0.0.7:")) for each in addresses]
     assert len(set(ports)) == 3
     assert 10700 not in ports

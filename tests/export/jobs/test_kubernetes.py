@@ -95,6 +95,32 @@ def test_that_a_manifest_is_valid(kind, kinds, more, cards):
     )
 
 
+@pytest.mark.parametrize("kind", ["job", "jobset"])
+def test_that_coordinator_workers_and_servers_have_a_job_each_in_a_valid_manifest(kind):
+    wanted = f'cluster.kubernetes={{ {IMAGE}, kind = "{kind}" }}'
+    made = documents(wanted, "distribution.strategy=parameter_server", "cluster.servers=2")
+    assert [problems(each) for each in made] == [[]] * len(made)
+    if kind == "jobset":
+        jobs = [
+            (each["name"], each["template"]["spec"]) for each in made[-1]["spec"]["replicatedJobs"]
+        ]
+        first = ("small-chief-0-0.small", "small-worker-0-0.small", "small-ps-0-1.small")
+    else:
+        jobs = [(each["metadata"]["name"], each["spec"]) for each in made if each["kind"] == "Job"]
+        first = ("small-chief-0.small", "small-worker-0.small", "small-ps-1.small")
+        assert made[1]["spec"]["selector"].items() <= (
+            jobs[0][1]["template"]["metadata"]["labels"].items()
+        )
+    assert [name.rpartition("-")[2] for name, _ in jobs] == ["chief", "worker", "ps"]
+    assert [job["completions"] for _, job in jobs] == [1, 3, 2]
+    pods = [job["template"]["spec"] for _, job in jobs]
+    assert [pod["restartPolicy"] for pod in pods] == ["Never", "OnFailure", "Never"]
+    for kind_of, pod in zip(("chief", "worker", "ps"), pods, strict=True):
+        given = {each["name"]: each.get("value", "") for each in pod["containers"][0]["env"]}
+        assert f'"type": "{kind_of}", "index": $(INDEX)' in given["TF_CONFIG"]
+        assert set(first) <= set(given["no_grpc_proxy"].split(","))
+
+
 @pytest.mark.parametrize(
     ("kind", "path"),
     [

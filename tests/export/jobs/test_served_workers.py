@@ -1,0 +1,141 @@
+"""Coordinator, workers and servers of a script, as the processes that exported files start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+from patience import PATIENCE_S
+from slurm_practice import practice_slurm
+from training_runs import Finished, small_plan, trained, until
+from worker_scripts import losses_by_epoch, warm_interpreter, workers_of, write_job
+
+from gpu_studio.cli.entry import run_command
+from gpu_studio.plan import save
+
+pytestmark = [pytest.mark.slow, pytest.mark.processes]
+
+CLOSE = 1e-6
+# Neither the samples by the batch, nor the batch by the workers, is divided evenly.
+COMMON = ("devices.carve=", "training.epochs=400", "training.batch_size=301")
+TOGETHER = ("distribution.strategy=parameter_server", "cluster.updates=sync")
+EPOCHS = 6
+MORE = 20
+"""So many are trained where processes are killed meanwhile: the first are compared."""
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """The run of the same plan in one process."""
+    plan = small_plan(*COMMON, f"training.epochs={EPOCHS}")
+    return trained(plan, tmp_path_factory.mktemp("alone"))
+
+
+def check(output: str, alone: Finished) -> None:
+    """Every measure of every epoch that was printed is that of one process."""
+    printed = losses_by_epoch(output)
+    assert sorted(printed) == list(range(1, MORE + 1)), output
+    assert len(alone.epochs) == EPOCHS, alone.log
+    for number, expected in enumerate(alone.epochs, start=1):
+        assert printed[number] == pytest.approx(expected, abs=CLOSE, rel=CLOSE)
+
+
+def environment(folder: Path) -> Mapping[str, str]:
+    """What the processes get; a killed one leaves temporary files of TensorFlow behind."""
+    python = str(warm_interpreter(folder))
+    (folder / "tmp").mkdir()
+    own = {"PYTHON": python, "TF_CPP_MIN_LOG_LEVEL": "3", "TMPDIR": str(folder / "tmp")}
+    return {**os.environ, **own}
+
+
+def read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def of_kind(folder: Path, kind: str, number: int) -> list[psutil.Process]:
+    """The processes of a kind and number, of those that the files in a folder have started."""
+    return [
+        each
+        for each in workers_of(folder, number)
+        if f'"type": "{kind}"' in each.environ().get("TF_CONFIG", "") and each.name() != "bash"
+    ]
+
+
+def test_that_a_lost_worker_comes_back_and_all_go_on_without_a_lost_server_to_the_same_losses(
+    tmp_path: Path, alone: Finished
+) -> None:
+    launch = write_job("launch", small_plan(*COMMON, *TOGETHER), tmp_path, "launch.sh")
+    told = tmp_path / "told.txt"
+
+    def epoch(number: int) -> bool:
+        return f"epoch {number}/" in read(told) or started.poll() is not None
+
+    with told.open("w") as file:
+        started = subprocess.Popen(
+            ["bash", launch, "--epochs", str(MORE)],
+            env=environment(tmp_path),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+        )
+    try:
+        until(lambda: epoch(2), PATIENCE_S)
+        (worker,) = of_kind(tmp_path, "worker", 1)
+        worker.kill()
+        until(lambda: "Worker 1 starts again" in read(tmp_path / "worker-1.log"), PATIENCE_S)
+        until(lambda: epoch(5), PATIENCE_S)
+        (server,) = of_kind(tmp_path, "ps", 0)
+        server.kill()
+        until(lambda: started.poll() is not None, PATIENCE_S)
+        assert started.poll() == 0, read(told)
+    finally:
+        started.send_signal(signal.SIGTERM)
+        started.wait(PATIENCE_S)
+    assert "All processes start again from what the coordinator kept." in read(told)
+    for kind, count in (("chief", 1), ("worker", 2), ("ps", 1)):
+        for number in range(count):
+            assert of_kind(tmp_path, kind, number) == []
+    check(read(told), alone)
+
+
+def test_that_slurm_trains_with_servers_stops_and_goes_on_and_nothing_is_left(
+    tmp_path: Path,
+    alone: Finished,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plan_file, runs = tmp_path / "small.plan.toml", tmp_path / "runs"
+    served = ("distribution.strategy=parameter_server", "cluster.workers=1")
+    slurm_s = 'cluster.slurm={ time = "5", partition = "debug" }'
+    save(small_plan(*COMMON, *served, slurm_s), plan_file)
+    for name, value in environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+
+    def cluster(*words: str) -> tuple[int, str, str]:
+        code = run_command(["--runs-dir", str(runs), "cluster", *words])
+        said = capsys.readouterr()
+        return code, said.out.strip(), said.err
+
+    with practice_slurm(tmp_path / "slurm") as slurm:
+        monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])
+        code, first, said = cluster("submit", str(plan_file), "--detach")
+        assert code == 0, said
+        told = runs / "small" / f"small-{first}.out"
+        until(lambda: "epoch 2/" in read(told), PATIENCE_S)
+        assert cluster("stop", first)[0] == 0
+        code, out, said = cluster("follow", first)
+        assert (code, "--resume goes on" in out) == (3, True), out
+        more = ("--set", f"training.epochs={MORE}")
+        code, second, said = cluster("submit", str(plan_file), "--detach", "--resume", *more)
+        assert code == 0, said
+        code, out, said = cluster("follow", second)
+        assert code == 0, out
+        assert f"Job {second} has ended well." in said
+        for number in range(2):
+            assert workers_of(told.parent, number) == []
+    check(read(told) + read(runs / "small" / f"small-{second}.out"), alone)

@@ -1,0 +1,151 @@
+"""Scripts with parameter servers: what they train is what one device trains, to 1e-5.
+
+Workers and servers are threads of the script's own process here; as processes they are tested where
+the files that start them are."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from exported_scripts import epochs_in
+from script_jobs import printed_by
+from training_runs import small_plan
+
+from gpu_studio.contract.consent import allow_file
+from gpu_studio.export import python_script
+
+pytestmark = pytest.mark.slow
+
+CLOSE = 1e-5
+OWN = """
+import keras
+import tensorflow as tf
+
+class Scaled(keras.layers.Layer):
+    def build(self, shape):
+        self.weight = self.add_weight(shape=(shape[-1],), initializer="ones", name="weight")
+        self.seen = self.add_weight(
+            shape=(), initializer="zeros", trainable=False, aggregation="sum", name="seen"
+        )
+
+    def call(self, x):
+        self.seen.assign_add(tf.cast(tf.shape(x)[0], tf.float32))
+        self.add_loss(0.01 * tf.reduce_mean(tf.square(x)))
+        return x * self.weight
+
+class Written(keras.layers.Dense):
+    def call(self, x):
+        self.kernel.assign(self.kernel * 0.9)
+        return super().call(x)
+
+def build(units, wrong=""):
+    inputs = keras.Input((28, 28, 1))
+    x = keras.layers.Flatten()(inputs)
+    bound = keras.constraints.NonNeg() if wrong == "bound" else None
+    dense = Written if wrong == "written" else keras.layers.Dense
+    x = dense(
+        units, "relu", kernel_regularizer="l2", kernel_constraint=bound, name="hidden"
+    )(x)
+    x = keras.layers.BatchNormalization()(Scaled()(x))
+    if wrong == "python":
+        through = lambda x: tf.ensure_shape(tf.numpy_function(lambda x: x, [x], x.dtype), x.shape)
+        x = keras.layers.Lambda(through, output_shape=(units,))(x)
+    x = keras.layers.Dropout(0.3)(x)
+    return keras.Model(inputs, keras.layers.Dense(10)(x))
+"""
+# Nothing is divided evenly: neither the samples by the batch, nor the batch by the workers.
+PLANS: dict[str, tuple[str, ...]] = {
+    "dropout": (
+        "model.name=cnn",
+        "model.options={ dropout = 0.3 }",
+        "training.batch_size=301",
+        "training.schedule={ name = 'cosine', minimum = 0.1 }",
+        'training.metrics=["accuracy", "auc"]',
+        'training.phases=[{ after = 2, learning_rate = 0.002, frozen = ["conv"] }]',
+        "training.epochs=3",
+    ),
+    "statistics": (
+        "model.name=cifar_cnn",
+        "data.name=synthetic",
+        "data.options={ shape = [8, 8, 3], samples = 150, classes = 3 }",
+        "training.batch_size=30",
+        "training.optimizer=sgd",
+        "training.learning_rate=0.01",
+        "training.options={ clipnorm = 0.5 }",
+        'training.metrics=["f1_score"]',
+        "training.mixed_precision=false",
+    ),
+    "user_model": ("model.name=", "model.python=own.py:build", "model.options={ units = 12 }"),
+}
+TWO_CPUS = ('devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]',)
+SERVED = ("distribution.strategy=parameter_server", "devices.carve=")
+WRONG = {
+    "bound": "hidden/kernel has a constraint, which writes the whole weight: updates that other "
+    "workers make meanwhile would be lost. Set cluster.updates = ",
+    "python": "A step calls a function of Python (tf.numpy_function or tf.py_function), and "
+    "workers have none: it lives in the chief's process. Write it in TensorFlow's",
+    "written": "A layer writes the weight hidden/kernel in each step, and workers would overwrite",
+}
+WAYS = {
+    "none": ("devices.carve=",),
+    "one worker": (*SERVED, "cluster.workers=1", "cluster.servers=1"),
+    "mirrored": ("distribution.strategy=mirrored", *TWO_CPUS),
+    "together": (*SERVED, "cluster.updates=sync", "cluster.workers=2", "cluster.servers=2"),
+}
+
+
+def script(folder: Path, name: str, *settings: str) -> Path:
+    path = folder / f"{name}.py"
+    path.write_text(python_script(small_plan(*settings), None, folder), encoding="utf-8")
+    return path
+
+
+def allowed(folder: Path) -> None:
+    own = folder / "own.py"
+    own.write_text(OWN)
+    allow_file(own, own.read_bytes())
+
+
+def refused() -> dict[str, tuple[str, ...]]:
+    """Plans of models that workers by themselves cannot train."""
+    own = ("model.name=", "model.python=own.py:build")
+    return {wrong: (*own, f"model.options={{ units = 12, wrong = '{wrong}' }}") for wrong in WRONG}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """What each script printed in each way: a process each, two at a time."""
+
+    def printed(way: str) -> dict[str, str]:
+        folder = tmp_path_factory.mktemp("scripts")
+        allowed(folder)
+        plans = PLANS | (refused() if way == "one worker" else {})
+        paths = [script(folder, name, *each, *WAYS[way]) for name, each in plans.items()]
+        failing = [path for path in paths if path.stem in WRONG]
+        return dict(zip(plans, printed_by(paths, folder, failing), strict=True))
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(WAYS, pool.map(printed, WAYS), strict=True))
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize(("way", "as_way"), [("one worker", "none"), ("together", "mirrored")])
+def test_that_a_script_with_servers_trains_what_one_without_does(
+    told: dict[str, dict[str, str]], way: str, as_way: str, name: str
+) -> None:
+    without, served = epochs_in(told[as_way][name]), epochs_in(told[way][name])
+    assert len(without) >= 2
+    assert [list(each) for each in served] == [list(each) for each in without]
+    for mine, theirs in zip(served, without, strict=True):
+        assert mine == pytest.approx(theirs, abs=CLOSE, rel=CLOSE)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_that_what_a_run_refuses_once_it_has_the_model_a_script_refuses_in_the_same_words(
+    told: dict[str, dict[str, str]], wrong: str
+) -> None:
+    said = told["one worker"][wrong]
+    assert "epoch " not in said
+    assert WRONG[wrong] in said.splitlines()[-1]
