@@ -335,7 +335,16 @@ class BlockMemory:
         moments[:, : known.shape[1]] = known
         # None of a layer that is not in the block; and of each the fullest of it and those behind.
         moments[np.arange(ends.stop) >= np.array(ends)[:, None]] = -np.inf
-        fullest = np.maximum.accumulate(moments[:, ::-1], axis=1)[:, ::-1][:, begin:]
+        fullest = np.maximum.accumulate(moments[:, ::-1], axis=1)[:, ::-1]
+        if work.spared_bytes.any() and not self.recompute:
+            # What the first layer takes is a copy.
+            known -= step.part * work.spared_bytes[: ends.stop]
+            fullest[:, :-1] = fullest[:, 1:]
+            fullest[:, -1] = -np.inf
+            of_layers = np.arange(known.shape[1]) < np.array(ends)[:, None]
+            known = np.where(of_layers, known, -np.inf)
+            fullest[:, : known.shape[1]] = np.maximum(fullest[:, : known.shape[1]], known)
+        fullest = fullest[:, begin:]
         fullest = fullest - step.part * self.over[rows, begin : ends.stop]
         ahead = step.part * before(work.kept_bytes)[begin : ends.stop]
         gradients = before(work.gradient_bytes)[rows, None]

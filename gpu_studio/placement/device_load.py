@@ -150,14 +150,17 @@ class DeviceLoad:
         self.updating = self.gradients if self.sent else largest
         if begins or not self.stages:
             self.stages.append([])
+        # What is computed again is needed longer.
+        alone = keeps and share == 1 and not any(self.stages)
+        spared = layer.spared_bytes if alone else 0
         self.stages[-1].append(
             _Back(
                 layer.kept_bytes * share,
-                layer.around * share,
+                layer.around * share - spared,
                 layer.trainable_bytes * share,
                 coming * share,
                 layer.outlived_bytes * share,
-                [(beside * share, scratch) for beside, scratch in layer.kernels],
+                [(beside * share - spared, scratch) for beside, scratch in layer.kernels],
             )
         )
 

@@ -6,9 +6,9 @@ at, and the fullest moment counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from random import Random
 
 from gpu_studio.placement.liveness import Operation, StepGraph, Turn, in_one_queue
@@ -68,6 +68,11 @@ class LayerHolds:
         """How much more is held at most in `other`, of the same operations."""
         more = (other.beside.get(scratch, 0) - held for scratch, held in self.beside.items())
         return max(0, other.around - self.around, *more)
+
+    def spared(self, other: LayerHolds) -> int:
+        """How much less is held at every moment in `other`, of the same operations."""
+        less = (held - other.beside.get(scratch, held) for scratch, held in self.beside.items())
+        return max(0, min((self.around - other.around, *less)))
 
 
 def held_around(
@@ -138,3 +143,71 @@ def outliving(
         Operation(takes=tuple(sorted(coming[layer])), after=tuple(places))
         for layer, places in ends.items()
     ]
+
+
+def spared_by_copies(
+    alone: Mapping[str, LayerHolds],
+    held: Callable[[Sequence[Operation]], Mapping[str, LayerHolds]],
+    operations: Sequence[Operation],
+    layers: Sequence[str],
+    backward: Sequence[bool],
+    order: Sequence[str],
+) -> dict[str, int]:
+    """How much less is held around each layer where what it takes of the one before is a copy.
+
+    It is so much less than `alone`. `held` says what is held while operations run, and `order` is
+    that of the layers.
+    """
+    found: dict[str, int] = {}
+    for first in (0, 1):  # no layer is in two pairs at once: what it makes is no copy where it is
+        pairs = [*pairwise(order)][first::2]
+        copied = with_copies(operations, layers, backward, pairs)
+        if copied != [*operations]:
+            there = held(copied)
+            taking = [each for _, each in pairs if each in alone]
+            found |= {each: alone[each].spared(there[each]) for each in taking}
+    return found
+
+
+def with_copies(
+    operations: Sequence[Operation],
+    layers: Sequence[str],
+    backward: Sequence[bool],
+    taking: Collection[tuple[str, str]],
+) -> list[Operation]:
+    """The operations as where a layer has a copy of what it takes from another one.
+
+    `taking` are pairs of both, the one that makes it first. The backward pass of that one reads its
+    own then, so that a gradient may be written over the copy if no other layer takes that.
+    """
+    roots = _roots(operations)
+    takers: dict[int, set[str]] = {}
+    over: set[tuple[int, str]] = set()
+    for place, each in enumerate(operations):
+        for tensor in each.takes:
+            takers.setdefault(roots[tensor][0], set()).add(layers[place])
+        writes = each.overwrites and backward[place]
+        over.update((roots[x][0], layers[place]) for x in each.takes if writes)
+
+    def is_elsewhere(tensor: int, place: int) -> bool:
+        found, made = roots[tensor]
+        maker, *others = layers[made], *(takers[found] - {layers[made]})
+        reads = maker == layers[place] and backward[place] and not backward[made]
+        return reads and (maker, *others) in taking and (found, others[0]) in over
+
+    return [
+        each
+        if each.shares
+        else replace(each, takes=tuple(x for x in each.takes if not is_elsewhere(x, place)))
+        for place, each in enumerate(operations)
+    ]
+
+
+def _roots(operations: Sequence[Operation]) -> dict[int, tuple[int, int]]:
+    """For each tensor the one whose memory it is, and where that is made."""
+    roots: dict[int, tuple[int, int]] = {}
+    for place, each in enumerate(operations):
+        for number, (tensor, _) in enumerate(each.makes):
+            shared = each.shares and roots.get(each.takes[number])
+            roots[tensor] = shared or (tensor, place)
+    return roots

@@ -262,6 +262,9 @@ class GraphLayer:
     """The same while one of its kernels runs that need scratch memory on a card, with that."""
     outlived_bytes: int = 0
     """How much more that is, per sample, if what comes back to the layer outlives its use."""
+    spared_bytes: int = 0
+    """How much less, if what it takes is a copy that came from another card: a gradient is written
+    over it."""
     lent_bytes: int = 0
     """Of `kept_bytes` what only the backward pass of layers that take it needs."""
     gives_back: int = 0

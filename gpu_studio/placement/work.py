@@ -90,6 +90,8 @@ class Work:
     memory (`WayBack`); empty if none needs any."""
     outlived_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """How much more that is if what comes back outlives its use; if empty, nothing."""
+    spared_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """How much less that is where what the layer takes is a copy; if empty, nothing."""
     lent_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What each layer keeps for the backward pass of others alone; if empty, nothing."""
     skips: tuple[tuple[int, int, int], ...] = ()
@@ -199,7 +201,6 @@ def work_of(
     graph = _graph_of(model)
     layers, places = graph.layers, {layer.name: at for at, layer in enumerate(graph.layers)}
     of = _times_of(layers, devices, times)
-    returned = with_gradients(graph)
     earlier, later = _neighbours(layers, places)
     return Work(
         names=tuple(places),
@@ -217,11 +218,12 @@ def work_of(
         batch=batch,
         share=tuple(_share(row) for row in of),
         later=later,
-        directions=tuple(2 if layer.name in returned else 1 for layer in layers),
+        directions=_directions(graph),
         rehearsed=model.steps,
         around_bytes=_row(layer.around for layer in layers),
         kernels=kernel_table([layer.kernels for layer in layers]),
         outlived_bytes=_row(layer.outlived_bytes for layer in layers),
+        spared_bytes=_row(layer.spared_bytes for layer in layers),
         lent_bytes=_row(layer.lent_bytes for layer in layers),
         skips=tuple(skips(graph)),
         added_up_bytes=_row(layer.added_up_bytes for layer in layers),
@@ -229,6 +231,12 @@ def work_of(
         meets=tuple({places[one]: places[next_] for one, next_ in each.meets} for each in layers),
         meetings=tuple(layer.meeting for layer in layers),
     )
+
+
+def _directions(graph: ModelGraph) -> tuple[int, ...]:
+    """In how many directions the output of each layer is sent: a gradient may come back for it."""
+    returned = with_gradients(graph)
+    return tuple(2 if layer.name in returned else 1 for layer in graph.layers)
 
 
 def _per_sample(time: LayerTime) -> float:

@@ -75,6 +75,7 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             around_bytes=int(random.integers(0, 2)) * (layer.kept_bytes + layer.output_bytes),
             kernels=((layer.kept_bytes // 2, scratch), (layer.kept_bytes, scratch // 3))[:kernels],
             outlived_bytes=int(random.integers(0, 20_000)),
+            spared_bytes=int(random.integers(0, 2)) * bool(layer.inputs) * layer.output_bytes // 2,
             lent_bytes=int(random.integers(0, 2)) * layer.kept_bytes // 3,
             gives_back=int(random.integers(0, 4)),
             added_up_bytes=layer.trainable_bytes // 2,

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from gpu_studio.placement.layer_holds import LayerHolds, held_around, outliving
+from dataclasses import replace
+
+from gpu_studio.placement.layer_holds import (
+    LayerHolds,
+    held_around,
+    outliving,
+    spared_by_copies,
+    with_copies,
+)
 from gpu_studio.placement.liveness import Operation, Size, StepGraph
 
 FAN = (
@@ -52,3 +60,82 @@ def test_that_what_comes_back_to_a_layer_may_be_held_until_all_of_its_way_back_i
     late = held_around(step, back, layers, keeping, later)
     assert (alone["first"].around, late["first"].around) == (4 + 3, 4 + 4 + 3)
     assert (alone["first"].grown(late["first"]), alone["last"].grown(late["last"])) == (4, 0)
+
+
+POOLED = (
+    Operation(makes=((0, Size(0, 4)),)),
+    Operation(takes=(0,), makes=((1, Size(0, 1)),)),
+    Operation(takes=(1,), makes=((2, Size(0, 1)),)),
+    Operation(takes=(0, 2), makes=((3, Size(0, 4)),), overwrites=True),
+    Operation(takes=(0, 3), makes=((4, Size(0, 2)),)),
+)
+"""An activation that is pooled, the gradient of pooling, and that of the activation."""
+LAYERS, BACK = ["relu", "pool", "pool", "pool", "relu"], [False, False, True, True, True]
+
+
+def held(operations):
+    """What is held around the layers, of which the first keeps what it makes."""
+    step = StepGraph(operations, results=(len(operations) - 1,), kept=frozenset({0}))
+    return held_around(step, operations, LAYERS, {"relu": 4, "pool": 0})
+
+
+def test_that_a_gradient_is_written_over_what_a_layer_takes_where_that_is_a_copy() -> None:
+    """Where the layer before is, too, its own gradient needs that still."""
+    copied = with_copies(POOLED, LAYERS, BACK, [("relu", "pool")])
+    assert held(POOLED)["pool"].around == 1 + 4
+    assert held(copied)["pool"].around == 1 + 1
+    assert spared_by_copies(held(POOLED), held, POOLED, LAYERS, BACK, ("relu", "pool")) == {
+        "pool": 3
+    }
+    # Not known of layers that do not follow one another.
+    assert (
+        spared_by_copies(held(POOLED), held, POOLED, LAYERS, BACK, ("relu", "other", "pool")) == {}
+    )
+    no_room = [replace(each, overwrites=False) for each in POOLED]
+    assert spared_by_copies(held(no_room), held, no_room, LAYERS, BACK, ("relu", "pool")) == {}
+
+
+CHAIN = (
+    Operation(makes=((0, Size(0, 4)),)),
+    Operation(takes=(0,), makes=((1, Size(0, 4)),)),
+    Operation(takes=(1,), makes=((2, Size(0, 1)),)),
+    Operation(takes=(1, 2), makes=((3, Size(0, 4)),), overwrites=True),
+    Operation(takes=(1, 3), makes=((4, Size(0, 4)),)),
+    Operation(takes=(0, 4), makes=((5, Size(0, 4)),)),
+)
+"""Three layers in a row, of which the gradient of the last is written over what it takes."""
+
+
+def test_that_what_a_layer_makes_is_its_own_and_no_copy() -> None:
+    """Also where that layer takes a copy, and the one behind it."""
+
+    def held_in_chain(run):
+        step = StepGraph(run, results=(5,), kept=frozenset({0, 1}))
+        return held_around(step, run, layers, {"first": 4, "second": 4, "third": 0})
+
+    layers, back = (
+        ["first", "second", "third", "third", "second", "first"],
+        [False] * 2 + [True] * 4,
+    )
+    found = spared_by_copies(
+        held_in_chain(CHAIN), held_in_chain, CHAIN, layers, back, ("first", "second", "third")
+    )
+    assert found == {"third": 4}
+
+
+def test_that_nothing_is_written_over_a_copy_that_another_layer_may_take() -> None:
+    taken, taking = (*POOLED, Operation(takes=(0,))), [("relu", "pool")]
+    assert with_copies(taken, [*LAYERS, "other"], [*BACK, True], taking) == [*taken]
+    # Nor over what the loss takes.
+    assert with_copies(taken, [*LAYERS, ""], [*BACK, True], taking) == [*taken]
+    assert with_copies(POOLED, LAYERS, BACK, taking) != [*POOLED]
+
+
+def test_that_only_what_is_spared_beside_every_kernel_is_spared() -> None:
+    alone, copied = LayerHolds(), LayerHolds()
+    for found, moments in ((alone, ((100, 0), (90, 8))), (copied, ((40, 0), (70, 8)))):
+        for around, scratch in moments:
+            found.note(0, around, scratch)
+    assert (alone.around, copied.around) == (100, 70)
+    assert alone.spared(copied) == 20
+    assert copied.spared(alone) == 0

@@ -350,6 +350,28 @@ def test_that_a_gradient_from_another_card_outlives_its_use_while_its_receiver_h
     assert _placed_on_a_card((head, early, late, tail), both) == round(ON_CARD * 32 * (8 + 2000))
 
 
+def test_that_a_gradient_is_written_over_what_came_to_the_first_layer_of_a_card() -> None:
+    head = GraphLayer("head", "ReLU", output_bytes=800, kept_bytes=800)
+    pool = GraphLayer("pool", "MaxPooling2D", ("head",), around_bytes=1000, spared_bytes=300)
+    needy = replace(pool, kernels=((900, 90_000),))
+    on = {"head": ("GPU:0",), "pool": ("GPU:1",)}
+    assert _placed_on_a_card((head, pool), on) == round(ON_CARD * 32 * (800 + 800))
+    kept = replace(pool, around_bytes=1500)
+    assert _placed_on_a_card((head, kept), on) == round(ON_CARD * 32 * (800 + 1200))
+    needed = _placed_on_a_card((head, needy), on)
+    assert needed == round(ON_CARD * (32 * (800 + 600) + 90_000))
+    # Of a part of it nothing is known.
+    split = {"head": ("GPU:0",), "pool": ("GPU:1", "GPU:2")}
+    parts = [
+        _placed_on_a_card((head, each), split, devices=THREE_SLICES)
+        for each in (kept, replace(kept, spared_bytes=0))
+    ]
+    assert parts[0] == parts[1] > 0
+    # The layer before it needs the same tensor where both are.
+    here = dict.fromkeys(on, ("GPU:1",))
+    assert _placed_on_a_card((head, kept), here) == round(ON_CARD * 32 * (100 + 800 + 1500))
+
+
 def test_that_each_kernel_of_a_layer_has_its_own_scratch_beside_what_is_held_then() -> None:
     """The gradient of a filter needs much scratch, that of its input much beside."""
     head = GraphLayer("head", "Dense", output_bytes=8)
@@ -407,6 +429,30 @@ def test_that_what_came_in_is_there_of_a_micro_batch_on_its_way_while_another_go
     # One that is through holds more than one that is not, if the last layer keeps more than came.
     assert total(400) == round(ON_CARD * 8 * (500 + 600 + 500 + 500))
     assert total(4000) == round(ON_CARD * 8 * (500 + 600 + 500 + 4000))
+
+
+def test_that_a_loop_has_zeros_for_each_micro_batch_and_a_turn_has_its_gradients() -> None:
+    """The zeros to which it adds gradients wait for nothing: all lie there from the beginning."""
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    plain = GraphLayer("loop", "LSTM", ("head",), around_bytes=100, trainable_bytes=9000)
+    loop = replace(plain, added_up_bytes=9000)
+    there = {"head": ("GPU:0",), "loop": ("GPU:1",)}
+
+    def zeros(micro_batches: int, on: dict[str, tuple[str, ...]]) -> int:
+        with_loop, without = (
+            _placed_on_a_card((head, each), on, micro_batches) for each in (loop, plain)
+        )
+        return with_loop - without
+
+    # Those of two are the gradient of the one that goes back, and the sum of those before.
+    assert [zeros(count, there) for count in (1, 2)] == [0, 0]
+    assert zeros(4, there) == pytest.approx(ON_CARD * 2 * 9000, abs=1)
+    assert zeros(8, there) == pytest.approx(ON_CARD * 6 * 9000, abs=1)
+    assert zeros(8, {"head": ("GPU:1",), "loop": ("GPU:0",)}) == 0
+    # A turn makes its own before it adds them, as a kernel has scratch memory.
+    turn = replace(loop, kernels=((90, 9000),))
+    more = [_placed_on_a_card((head, each), there, 4) for each in (loop, turn)]
+    assert more[1] - more[0] == pytest.approx(ON_CARD * (9000 - 8 * 10), abs=1)
 
 
 def test_that_a_gradient_waits_to_be_sent_back_while_the_third_micro_batch_goes_back() -> None:

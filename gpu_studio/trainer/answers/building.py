@@ -25,6 +25,7 @@ from gpu_studio.placement.plan_facts import (
 )
 from gpu_studio.plan import Target
 from gpu_studio.trainer import devices, keras_objects, practice
+from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.step_costs import LayerCosts
 from gpu_studio.trainer.answers.step_trace import costs_of, trace_step
 from gpu_studio.trainer.data import Dataset, Split
@@ -156,13 +157,13 @@ def facts_of(
     model: Any,
     *,
     loaded: bool = False,
-    rewrites: bool = True,
+    rewriting: Rewriting | None = rewritten,
     rehearsed: bool = True,
 ) -> ModelFacts:
     """Return the model's layers, its optimizer's slots and what a step holds. Raises PlanRefused.
 
-    `loaded` says whether the weights come from a file; `rewrites` and `rehearsed` as in `costs_of`.
-    Steps are rehearsed when they are asked for: `dict(steps)` has them all.
+    `loaded` says whether the weights come from a file; `rewriting` and `rehearsed` as in
+    `costs_of`. Steps are rehearsed when they are asked for: `dict(steps)` has them all.
     """
     layers = placeable_layers(model)
     if own := own_in_steps(model):
@@ -173,7 +174,7 @@ def facts_of(
     loss = keras_objects.make_objective(learners)
     program = _program(model, optimizer, loss)
     trace = trace_step(program, dataset, layers)
-    costs = costs_of(trace, loaded=loaded, rewrites=rewrites, rehearsed=rehearsed)
+    costs = costs_of(trace, loaded=loaded, rewriting=rewriting, rehearsed=rehearsed)
     learnt = _each_learnt(learners, loss.heads)
     return ModelFacts(
         graph=_graph(model, dataset, layers, costs.layers),
@@ -317,6 +318,7 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
         around_bytes=costs.around_bytes,
         kernels=costs.kernels,
         outlived_bytes=costs.outlived_bytes,
+        spared_bytes=costs.spared_bytes,
         lent_bytes=costs.lent_bytes,
         gives_back=costs.gives_back,
         added_up_bytes=costs.added_up_bytes,

@@ -8,7 +8,7 @@ sorts by, and on how often it passes over the whole graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,14 +52,26 @@ class RewrittenGraph:
         return {x.ref(): numbers[name] for name, x in tensors if name in numbers}
 
 
+Rewriting = Callable[[Any], RewrittenGraph]
+
+
 def rewritten(graph: Any) -> RewrittenGraph:
     """Return `graph`, a traced function, as it is after the passes that all graphs go through.
 
     Raises whatever TensorFlow does about a graph that it cannot rewrite or read.
     """
-    definition = tf_optimizer.OptimizeGraph(
-        _settings(), _described(graph), verbose=False, cluster=cluster.Cluster(devices=[_cpu()])
+    return read_back(graph, optimised(described(graph), settings()))
+
+
+def optimised(definition: meta_graph_pb2.MetaGraphDef, about: config_pb2.ConfigProto) -> Any:
+    """Return the definition of the graph after the passes that the settings `about` name."""
+    return tf_optimizer.OptimizeGraph(
+        about, definition, verbose=False, cluster=cluster.Cluster(devices=[_cpu()])
     )
+
+
+def read_back(graph: Any, definition: Any) -> RewrittenGraph:
+    """Return the rewritten `definition` of `graph` as operations."""
     with tf.Graph().as_default():
         given = {x.name: _given(x) for x in graph.inputs}
         inputs = {x.op.name for x in graph.inputs}
@@ -88,7 +100,7 @@ def _found(graph: Any, given: Mapping[str, Any], read: Mapping[str, Any]) -> Rew
     )
 
 
-def _settings() -> config_pb2.ConfigProto:
+def settings() -> config_pb2.ConfigProto:
     """The settings with which a run's functions are rewritten, however small they are."""
     settings = config_pb2.ConfigProto()
     settings.CopyFrom(context.context().config)
@@ -99,7 +111,7 @@ def _settings() -> config_pb2.ConfigProto:
     return settings
 
 
-def _described(graph: Any) -> meta_graph_pb2.MetaGraphDef:
+def described(graph: Any) -> meta_graph_pb2.MetaGraphDef:
     """Return the graph with what it takes, and what it gives and does, which must stay."""
     described = meta_graph_pb2.MetaGraphDef(graph_def=graph.as_graph_def(add_shapes=True))
     signature = described.signature_def[_STEP]

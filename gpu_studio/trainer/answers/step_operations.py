@@ -18,7 +18,7 @@ from tensorflow.python.ops import while_v2
 # Registers what its operations cost.
 from tensorflow.python.profiler.internal import flops_registry  # noqa: F401
 
-from gpu_studio.placement.layer_holds import LayerHolds, held_around, outliving
+from gpu_studio.placement.layer_holds import LayerHolds, held_around, outliving, spared_by_copies
 from gpu_studio.placement.liveness import (
     NOTHING,
     Operation,
@@ -38,7 +38,7 @@ from gpu_studio.trainer.answers.kernel_scratch import (
     scratch_on_cpu,
     workspace_on_cpu,
 )
-from gpu_studio.trainer.answers.rewritten_graph import rewritten
+from gpu_studio.trainer.answers.rewritten_graph import Rewriting
 from gpu_studio.trainer.step_gradients import filters_before, needed
 
 _READING = "ReadVariableOp"
@@ -90,7 +90,7 @@ class Graph:
             return _collected(tensor, self.batch)
         return size_of(tensor, self.batch)
 
-    def rewritten(self) -> Graph | None:
+    def rewritten(self, rewriting: Rewriting) -> Graph | None:
         """Return the graph as TensorFlow rewrites it; tensors of the same name have their numbers.
 
         None if it has loops: what their turns hold is known as traced only. Raises whatever
@@ -98,7 +98,7 @@ class Graph:
         """
         if any(op.type in LOOPS for op in self.operations):
             return None
-        found = rewritten(self._graph)
+        found = rewriting(self._graph)
         numbers = {x.name: self.numbers[x.ref()] for op in self.operations for x in op.outputs}
         return Graph(found, self.batch, found.known(numbers))
 
@@ -145,6 +145,23 @@ class Graph:
         every = [*operations, *later]
         step = StepGraph(every, results=self.results, kept=kept, given=self.given)
         return held_around(step, operations, layers, keeping, later)
+
+    def spared(
+        self,
+        alone: Mapping[str, LayerHolds],
+        kept: frozenset[int],
+        layers: Sequence[str],
+        keeping: Mapping[str, int],
+        backward: Sequence[bool],
+    ) -> dict[str, int]:
+        """Return how much less than `alone` that is of each layer where what it takes is a copy."""
+
+        def held(run: Sequence[Operation]) -> dict[str, LayerHolds]:
+            step = StepGraph(run, results=self.results, kept=kept, given=self.given)
+            return held_around(step, run, layers, keeping)
+
+        operations = self._in_turn(self._filters_first(), layers)
+        return spared_by_copies(alone, held, operations, layers, backward, list(keeping))
 
     def _in_turn(self, operations: list[Operation], layers: Sequence[str]) -> list[Operation]:
         made_by = {

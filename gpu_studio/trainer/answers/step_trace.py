@@ -20,6 +20,7 @@ from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds, MetOutputs
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.sent_tensors import (
     given_back,
     lent_bytes,
@@ -182,23 +183,27 @@ def _noting_gradients(program: Program, notes: _Notes) -> ExitStack:
 
 
 def costs_of(
-    trace: StepTrace, *, loaded: bool = False, rewrites: bool = True, rehearsed: bool = True
+    trace: StepTrace,
+    *,
+    loaded: bool = False,
+    rewriting: Rewriting | None = rewritten,
+    rehearsed: bool = True,
 ) -> StepCosts:
     """Read all costs from the graph of a step; `loaded` says whether weights come from a file.
 
-    With `rewrites` the graph is rehearsed as TensorFlow rewrites it, too. Its optimizer of graphs
-    may end the process instead of raising an error. If no step is `rehearsed`, it is not told what
-    one holds.
+    The graph is looked at as TensorFlow rewrites it, too: by `rewriting`, unless that is None. Its
+    optimizer of graphs may end the process instead of raising an error. If no step is `rehearsed`,
+    it is not told what one holds.
     """
-    step = _Step(trace, loaded=loaded, rewrites=rewrites and rehearsed)
+    step = _Step(trace, loaded=loaded, rewriting=rewriting if rehearsed else None)
     return StepCosts(step.layers(), step.memory() if rehearsed else {})
 
 
 class _Step:
     """The operations of a trace that contribute to its result, in the order they were made."""
 
-    def __init__(self, trace: StepTrace, *, loaded: bool, rewrites: bool) -> None:
-        self._trace, self._loaded, self._rewrites = trace, loaded, rewrites
+    def __init__(self, trace: StepTrace, *, loaded: bool, rewriting: Rewriting | None) -> None:
+        self._trace, self._loaded, self._rewriting = trace, loaded, rewriting
         self.graph = Graph(trace.graph, trace.batch)
         self._kept = self._kept_tensors()
 
@@ -212,6 +217,7 @@ class _Step:
         going_back = list(map(_is_backward, self.graph.operations))
         held = self.graph.held(among, paths, keeping)
         late = self.graph.held(among, paths, keeping, going_back)
+        spared = self.graph.spared(held, among, paths, keeping, going_back)
         moved = self._moved_forward()
         lent = lent_bytes(self.graph, paths, self._keepers(), _is_backward)
         given = given_back(self.graph, paths, _is_backward)
@@ -221,15 +227,16 @@ class _Step:
         meetings = meetings_of(self.graph, self._trace.layer_of, _is_backward)
         found = {}
         for path, calls in self._trace.outputs.items():
-            holds = held.get(path, LayerHolds())
+            holds, more = held.get(path, LayerHolds()), moved.get(path, 0)
             found[path] = LayerCosts(
                 output_shape=tuple(calls[0][0].shape.as_list()[1:]) if calls[0] else (),
                 output_bytes=outputs[path],
-                kept_bytes=kept.get(path, 0) + moved.get(path, 0),
+                kept_bytes=kept.get(path, 0) + more,
                 passing_bytes=holds.passing,
-                around_bytes=holds.around + moved.get(path, 0),
+                around_bytes=holds.around + more,
                 outlived_bytes=holds.grown(late.get(path, holds)),
-                kernels=holds.kernels,
+                spared_bytes=spared.get(path, 0) if len(calls) == 1 else 0,
+                kernels=tuple((beside + more, scratch) for beside, scratch in holds.kernels),
                 lent_bytes=lent.get(path, 0),
                 gives_back=given.get(path, 0),
                 added_up_bytes=added.get(path, 0),
@@ -258,7 +265,7 @@ class _Step:
     def _rewritten(self) -> Graph | None:
         """The graph as TensorFlow rewrites it; None if it has loops, or cannot be made out."""
         try:
-            return self.graph.rewritten() if self._rewrites else None
+            return self.graph.rewritten(self._rewriting) if self._rewriting else None
         except Exception:  # noqa: BLE001 (whatever TensorFlow makes of a graph)
             return None
 

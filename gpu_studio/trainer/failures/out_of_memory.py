@@ -372,12 +372,15 @@ def _facts(context: FailureContext, plan: Plan, dataset: Any) -> PlanFacts:
 
     from gpu_studio.trainer import devices
     from gpu_studio.trainer.answers import building
+    from gpu_studio.trainer.answers.rewriting_apart import rewritten_apart
 
     own = plan.model.python is not None
     devices.set_precision(plan.training.mixed_precision, context.replicas, own=own)
     with tf.device("CPU:0"):
         model = building.model_of(plan, dataset)
         loaded = building.from_file(plan.model)
-        # What rewrites graphs may end this process, whose failure is not reported yet.
-        facts = building.facts_of(plan.training, dataset, model, loaded=loaded, rewrites=False)
+        # What rewrites graphs may end a process, and this one's failure is not reported yet.
+        facts = building.facts_of(
+            plan.training, dataset, model, loaded=loaded, rewriting=rewritten_apart
+        )
     return PlanFacts(model=facts)

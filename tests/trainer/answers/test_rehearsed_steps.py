@@ -22,7 +22,7 @@ def test_that_a_step_is_rehearsed_once_and_only_for_the_devices_that_are_asked_a
     step = tf.function(lambda x: tf.sin(x) * x, autograph=False)
     graph = step.get_concrete_function(tf.TensorSpec((7, 4))).graph
     trace = step_trace.StepTrace(graph, 7, {}, {}, [])
-    steps = step_trace.costs_of(trace, rewrites=False).steps
+    steps = step_trace.costs_of(trace, rewriting=None).steps
     assert rehearsed == []
     assert steps["GPU"] == steps["GPU"] == StepMemory()
     assert rehearsed == ["on_card"]

@@ -17,6 +17,7 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     import tensorflow as tf
 
     from gpu_studio.placement.liveness import Size
+    from gpu_studio.trainer.answers.rewritten_graph import rewritten
     from gpu_studio.trainer.answers.step_operations import LOOPS, Graph, added_up_bytes
 
     layer = keras.layers.LSTM(6)
@@ -29,7 +30,7 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
         return tape.gradient(loss, [weight.value for weight in layer.trainable_variables])
 
     graph = Graph(step.get_concrete_function(tf.TensorSpec((SAMPLES, 7, 5))).graph, SAMPLES)
-    assert graph.rewritten() is None  # what turns hold is known as traced only
+    assert graph.rewritten(rewritten) is None  # what turns hold is known as traced only
 
     def beside(kind):
         return [size for each in graph.as_on(kind) for number, size in each.makes if number < 0]
@@ -66,6 +67,35 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     more = [b.per_sample - a.per_sample for a, b in zip(turns, ahead, strict=True) if a != b]
     assert more == [6 * 6 * 4]
     assert sum(added_up_bytes(op, SAMPLES) for op in graph.operations) == gradients
+
+
+def test_that_a_turn_of_a_recurrent_layer_has_its_gradients_before_they_are_added_up():
+    """It has them beside the sums on the card that has the layer, as a kernel's scratch memory."""
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.step_trace import StepTrace, costs_of
+
+    layer = keras.layers.SimpleRNN(64)
+    layer.build((None, 7, 5))
+    weights = [weight.value for weight in layer.trainable_variables]
+
+    @tf.function(autograph=False)
+    def step(x):
+        with tf.GradientTape() as tape:
+            with tf.name_scope("loop"):
+                made = layer(x, training=True)
+            loss = tf.reduce_sum(made * made)
+        return tape.gradient(loss, weights)
+
+    graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, 7, 5))).graph
+    made = [op for op in graph.get_operations() if op.name.startswith("loop/")]
+    outputs = {"loop": [[made[-1].outputs[0]]]}
+    layer_of = {op.name: "loop" for op in made}
+    costs = costs_of(StepTrace(graph, SAMPLES, layer_of, outputs, [])).layers["loop"]
+    gradients = sum(4 * math.prod(weight.shape) for weight in weights)
+    assert costs.added_up_bytes == gradients
+    assert [scratch for _, scratch in costs.kernels] == [gradients]
 
 
 @pytest.mark.parametrize(
@@ -279,6 +309,7 @@ def test_that_a_term_of_a_gradient_is_rehearsed_where_tensorflow_computes_it():
     import tensorflow as tf
 
     from gpu_studio.placement.built_memory import variables_of
+    from gpu_studio.trainer.answers import rewritten_graph
     from gpu_studio.trainer.answers.step_operations import Graph
 
     weight = tf.Variable(tf.ones((4, 4)))
@@ -292,7 +323,7 @@ def test_that_a_term_of_a_gradient_is_rehearsed_where_tensorflow_computes_it():
         return loss
 
     traced = Graph(step.get_concrete_function(tf.TensorSpec((SAMPLES, 4))).graph, SAMPLES)
-    rewritten = traced.rewritten()
+    rewritten = traced.rewritten(rewritten_graph.rewritten)
     assert rewritten is not None
 
     assert (rewritten.given, rewritten.results) == (traced.given, traced.results)
@@ -405,11 +436,10 @@ def test_that_what_meets_is_made_where_the_first_of_it_is(joined, expected):
 
 
 def test_that_a_rewritten_graph_that_cannot_be_made_out_leaves_the_traced_one(monkeypatch):
-    """Nor is one made in a process whose failure is still to be reported."""
     import tensorflow as tf
 
     from gpu_studio.placement.step_memory import StepMemory
-    from gpu_studio.trainer.answers import step_operations, step_trace
+    from gpu_studio.trainer.answers import step_trace
 
     rehearsed, asked = [], []
     monkeypatch.setattr(
@@ -420,13 +450,16 @@ def test_that_a_rewritten_graph_that_cannot_be_made_out_leaves_the_traced_one(mo
         def known(self, _numbers):
             raise ZeroDivisionError("a size that no rule knows")
 
-    monkeypatch.setattr(step_operations, "rewritten", lambda _: asked.append(1) or Unknown())
+    def rewriting(_graph):
+        asked.append(1)
+        return Unknown()
+
     step = tf.function(lambda x: tf.sin(x) * x, autograph=False)
     graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, 4))).graph
     trace = step_trace.StepTrace(graph, SAMPLES, {}, {}, [])
-    assert step_trace.costs_of(trace).steps["CPU"] == StepMemory()
+    assert step_trace.costs_of(trace, rewriting=rewriting).steps["CPU"] == StepMemory()
     assert (rehearsed, asked) == ([()], [1])
-    assert step_trace.costs_of(trace, rewrites=False).steps["CPU"] == StepMemory()
+    assert step_trace.costs_of(trace, rewriting=None).steps["CPU"] == StepMemory()
     assert (rehearsed, asked) == ([(), ()], [1])
 
 

@@ -178,23 +178,24 @@ def test_that_what_an_earlier_process_of_the_run_was_refused_counts_for_nothing(
 
 
 @pytest.mark.slow
-def test_that_no_graph_is_rewritten_while_a_failure_is_to_be_reported(monkeypatch) -> None:
+def test_that_graphs_are_rewritten_elsewhere_while_a_failure_is_to_be_reported(monkeypatch) -> None:
     from gpu_studio.placement.plan_facts import ModelFacts
     from gpu_studio.trainer.answers import building
+    from gpu_studio.trainer.answers.rewriting_apart import rewritten_apart
 
-    def facts_of(*_given: Any, loaded: bool, rewrites: bool = True) -> ModelFacts:
-        asked.append((loaded, rewrites))
+    def facts_of(*_given: Any, loaded: bool, rewriting: Any = None) -> ModelFacts:
+        asked.append((loaded, rewriting))
         return ModelFacts()
 
     monkeypatch.setattr("gpu_studio.trainer.devices.set_precision", lambda *_given, **_own: None)
     monkeypatch.setattr(building, "model_of", lambda *_: None)
     monkeypatch.setattr(building, "facts_of", facts_of)
-    asked: list[tuple[bool, bool]] = []
+    asked: list[tuple[bool, Any]] = []
     scene = scene_of()
     setattr(scene.session, "dataset", object())  # noqa: B010 (a stand-in for a session)
     outlook_of(scene, ResourceExhaustedError(OOM), "GPU:1", {})
     assert asked
-    assert not any(rewrites for _, rewrites in asked)
+    assert {rewriting for _, rewriting in asked} == {rewritten_apart}
 
 
 def test_that_advice_fits_the_plan_and_the_device() -> None:
