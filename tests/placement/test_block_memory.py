@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import pairwise
-
 import numpy as np
 import pytest
+from made_graphs import model_of, with_kernels
 from made_machines import TWO_CARDS
 
 from gpu_studio.placement.blocks import BlockMemory
-from gpu_studio.placement.layer_holds import MetOutputs
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.plan_facts import (
-    GraphLayer,
-    ModelFacts,
-    ModelGraph,
-    PlanFacts,
-)
+from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.placement.stage_memory import at_once
-from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 from gpu_studio.placement.suggestion import NothingFits, Suggestion, suggest
 from gpu_studio.placement.work import by_flops, places, work_of
 from gpu_studio.plan import (
@@ -33,71 +24,6 @@ from gpu_studio.plan import (
 )
 
 MODELS = 60
-
-
-def model_of(random: np.random.Generator) -> ModelFacts:
-    """Layers with branches and skips, some without weights, or without memory of their own."""
-
-    def layer(place: int) -> GraphLayer:
-        weights, kept, output, flops = (
-            int(each) for each in random.integers(0, 40_000, 4) * random.integers(0, 2, 4)
-        )
-        before = (
-            {place - 1, *(int(each) for each in random.integers(0, place, random.integers(0, 3)))}
-            if place
-            else ()
-        )
-        inputs = tuple(f"layer_{each}" for each in before)
-        return GraphLayer(
-            f"layer_{place}", "Dense", inputs, weight_bytes=weights, trainable_bytes=weights // 2,
-            output_bytes=output, kept_bytes=kept, flops_forward=float(flops),
-            flops_backward=2.0 * flops,
-        )  # fmt: skip
-
-    layers = tuple(layer(place) for place in range(int(random.integers(2, 12))))
-    graph = ModelGraph("made", layers, input_bytes=int(random.integers(0, 20_000)))
-    slots = {each.name: 2 * each.trainable_bytes for each in layers}
-    # Of some the step that was rehearsed holds more than the formula says.
-    rehearsed = MemoryMoment(
-        *(int(each) for each in random.integers(1, 400_000, 2) * random.integers(0, 2))
-    )
-    return ModelFacts(graph, slots=slots, shared_slots=12, steps={"GPU": StepMemory((rehearsed,))})
-
-
-def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
-    """The model, as it is known to be computed on a card: of some layers more, of some less."""
-
-    def known(layer: GraphLayer) -> GraphLayer:
-        scratch, kernels = int(random.integers(0, 2_000_000)), int(random.integers(0, 3))
-        return replace(
-            layer,
-            passing_bytes=int(random.integers(0, 40_000)),
-            around_bytes=int(random.integers(0, 2)) * (layer.kept_bytes + layer.output_bytes),
-            kernels=((layer.kept_bytes // 2, scratch), (layer.kept_bytes, scratch // 3))[:kernels],
-            outlived_bytes=int(random.integers(0, 20_000)),
-            spared_bytes=int(random.integers(0, 2)) * bool(layer.inputs) * layer.output_bytes // 2,
-            lent_bytes=int(random.integers(0, 2)) * layer.kept_bytes // 3,
-            gives_back=int(random.integers(0, 4)),
-            added_up_bytes=layer.trainable_bytes // 2,
-            keeps_inputs=bool(random.integers(0, 2)),
-            meets=tuple(pair for pair in pairwise(_in_order(layer)) if random.integers(0, 2)),
-        )
-
-    assert model.graph is not None
-    layers = tuple(known(each) for each in model.graph.layers)
-    meetings: dict[str, MetOutputs] = {}
-    for layer in layers:
-        # Which of them comes first in an operation has nothing to do with the order of the layers.
-        first, *others = random.permutation(_in_order(layer)).tolist() or [layer.name]
-        if others and random.integers(0, 2):
-            kept, made = bool(random.integers(0, 2)), int(random.integers(0, 40_000))
-            meetings[first] = MetOutputs(tuple(others), kept, made)
-    layers = tuple(replace(each, meeting=meetings.get(each.name, each.meeting)) for each in layers)
-    return replace(model, graph=replace(model.graph, layers=layers))
-
-
-def _in_order(layer: GraphLayer) -> list[str]:
-    return sorted(layer.inputs, key=lambda name: int(name.removeprefix("layer_")))
 
 
 def carved(random: np.random.Generator, batch: int) -> Plan:

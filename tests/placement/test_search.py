@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import brute_force
 import numpy as np
 import pytest
-from brute_force import Tried
+from brute_force import Holds, Tried
+from made_graphs import held_as_predicted, model_of, with_kernels, work_on
 
 from gpu_studio.placement.search import OBJECTIVES, FoundPlacement, Lack, Objective, place
 from gpu_studio.placement.work import Device, Work
@@ -26,6 +27,7 @@ class Case:
     count: int
     recompute: bool
     every: list[Tried]
+    holds: Holds | None = None
 
     @cached_property
     def allowed(self) -> list[Tried]:
@@ -68,18 +70,38 @@ def case(seed: int, *, chain: bool, recompute: bool) -> Case:
     )
 
 
+def known_case(seed: int, *, recompute: bool) -> Case:
+    """A model of which all is known, and each device of each placement as a plan is predicted."""
+    random = np.random.default_rng(seed)
+    model = with_kernels(model_of(random), random)
+    count, batch = COUNTS[seed % len(COUNTS)], int(random.integers(1, 200))
+    names = [f"GPU:{place}" for place in range(int(random.integers(2, 5)))]
+    made = [Device(name, None, 1e8 * (1 + random.random())) for name in names]
+    work = work_on(model, made, batch, random)
+    holds = held_as_predicted(model, made, batch, count, recompute=recompute)
+    whole = holds([0] * len(work.names), 0)
+    limits = [whole * random.random() if random.random() < 0.6 else None for _ in made]
+    devices = [replace(each, limit=limit) for each, limit in zip(made, limits, strict=True)]
+    every = brute_force.every(work, devices, count, recompute=recompute, holds=holds)
+    return Case(work, devices, count, recompute, every, holds)
+
+
 @pytest.fixture(scope="module", params=[False, True], ids=["kept", "recomputed"])
 def cases(request: pytest.FixtureRequest) -> list[Case]:
-    """500 chains and 200 graphs, of unlike layers on unlike devices, most of these with limits."""
+    """500 chains and 200 graphs, of unlike layers on unlike devices, most of these with limits.
+
+    And 200 graphs of which all is known that the prediction of a plan counts.
+    """
     seeds = [*((seed, True) for seed in range(CHAINS)), *((seed, False) for seed in range(GRAPHS))]
-    return [case(seed, chain=chain, recompute=request.param) for seed, chain in seeds]
+    made = [case(seed, chain=chain, recompute=request.param) for seed, chain in seeds]
+    return [*made, *(known_case(seed, recompute=request.param) for seed in range(GRAPHS))]
 
 
 def test_that_the_cases_have_limits_that_bind_branches_and_skips(cases: list[Case]) -> None:
     room = [len(each.allowed) / len(each.every) for each in cases]
     assert sum(0 < share < 1 for share in room) > len(cases) / 2
     assert sum(share == 0 for share in room) > len(cases) / 20
-    graphs = [each.work.inputs for each in cases[CHAINS:]]
+    graphs = [each.work.inputs for each in cases[CHAINS : CHAINS + GRAPHS]]
     skips = [
         any(producer < layer - 1 for layer, into in enumerate(each) for producer in into)
         for each in graphs
@@ -147,7 +169,12 @@ def test_that_where_one_device_works_at_a_time_the_least_work_is_the_fastest(
             found = each.place("fastest", overlap=False)
             assert isinstance(found, FoundPlacement)
             one = brute_force.every(
-                each.work, each.devices, each.count, recompute=each.recompute, overlap=False
+                each.work,
+                each.devices,
+                each.count,
+                recompute=each.recompute,
+                overlap=False,
+                holds=each.holds,
             )
             least = min(other.seconds for other in one if other.fits(each.devices))
             assert found.seconds == pytest.approx(least, rel=1e-9)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -13,6 +13,10 @@ from gpu_studio.placement.work import Array, Device, Work
 
 MARGIN = 1.03
 """On a card, the fullest step of many holds so much more than any one of them."""
+
+
+Holds = Callable[[Sequence[int], int], float]
+"""The bytes that a device holds, of which the number is given, in a placement."""
 
 
 def placements(layers: int, devices: int) -> Iterator[tuple[int, ...]]:
@@ -78,10 +82,12 @@ def every(
     *,
     recompute: bool = False,
     overlap: bool = True,
+    holds: Holds | None = None,
 ) -> list[Tried]:
     """Every placement there is, also those for which there is no room.
 
-    What a stage takes hangs on its own layers alone, so that each is computed once."""
+    What a stage takes hangs on its own layers alone, so that each is computed once. What a device
+    `holds` in a placement may be told by others."""
     known: dict[tuple[int, int, int], Stage] = {}
     found = []
     for placement in placements(len(work.names), len(devices)):
@@ -89,7 +95,9 @@ def every(
         for place in set(placement):
             span = place, placement.index(place), placement.count(place)
             if span not in known:
-                known[span] = _stage(work, devices, placement, place, count, recompute)
+                stage = _stage(work, devices, placement, place, count, recompute)
+                held = holds(placement, place) if holds else stage.held
+                known[span] = replace(stage, held=held)
             stages[place] = known[span]
         found.append(_joined(placement, stages, devices, count, overlap))
     return found
