@@ -274,7 +274,8 @@ def test_that_a_study_runs_survives_the_window_is_stopped_and_goes_on(
     trainer("--hold-at", "3")
     window.services.actions["run_study"].trigger()
     qtbot.waitUntil(lambda: window.studies.snapshot.live is not None)
-    assert "0 of 6 runs · #1 " in window.studies.section.view.progress.text()
+    words = window.studies.section.view.progress  # a run gets its number once it has begun
+    qtbot.waitUntil(lambda: "0 of 6 runs · #1 " in words.text())
     assert being_run(runs) == study.path
     ((process, _),) = window.studies.processes
     window.close()
