@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,23 +33,45 @@ from gpu_studio.plan.rules.training_rules import CONDITIONAL
 AS_COMPILED = ("auto", COMPILED)
 
 
-def is_fitted(plan: Plan, seen: DataFacts | None, built: ModelFacts | None) -> bool:
-    """Whether the plan's script is of this form: only `fit` trains what it names."""
+def why_fitted(plan: Plan, seen: DataFacts | None, built: ModelFacts | None) -> list[str]:
+    """Return what only `fit` trains in a script, as nouns; nothing for a script with a loop."""
+    found = [*_asked_of_fit(plan), *_data_for_fit(plan, seen)]
+    return list(dict.fromkeys([*found, *(_needs_fit(built) if built is not None else ())]))
+
+
+def _asked_of_fit(plan: Plan) -> Iterator[str]:
     training = plan.training
-    of_plan = (
-        training.optimizer == COMPILED
-        or bool(training.callbacks or training.class_weight or training.outputs)
-        or not _is_written(LOSSES, LOSS_CLASSES, training.loss)
-        or not all(_is_written(METRICS, METRIC_CLASSES, each) for each in training.metrics)
-        or _begins_phases(plan)
-        or _sums_apart(plan)
-        or (placement_of(plan) is not None and plan.model.name is None)
-    )
-    if plan.model.python is not None and plan.data.python is not None:
-        of_plan = of_plan or bool(reference(training.optimizer)) or training.steps_per_epoch > 0
-    of_data = seen is not None and (bool(seen.streamed) or seen.nested)
-    of_data = of_data or holds_texts(plan)
-    return of_plan or of_data or (built is not None and _needs_fit(built))
+    named = {
+        "the optimizer of the compiled model": training.optimizer == COMPILED,
+        "callbacks": bool(training.callbacks),
+        "weights of classes": bool(training.class_weight),
+        "what the plan says of single outputs": bool(training.outputs),
+        "later phases on replicas": _begins_phases(plan),
+        "what counts in the whole batch only": _sums_apart(plan),
+        "the placing of a model of your own": placement_of(plan) is not None
+        and plan.model.name is None,
+    }
+    yield from (what for what, there in named.items() if there)
+    if not _is_written(LOSSES, LOSS_CLASSES, training.loss):
+        yield f"the loss {training.loss.name}"
+    for each in training.metrics:
+        if not _is_written(METRICS, METRIC_CLASSES, each):
+            yield f"the metric {each.name}"
+    of_functions = plan.model.python is not None and plan.data.python is not None
+    if of_functions and not strategy_of(plan).serves:
+        if reference(training.optimizer):
+            yield "an optimizer of your own"
+        if training.steps_per_epoch > 0:
+            yield "epochs of so many steps"
+
+
+def _data_for_fit(plan: Plan, seen: DataFacts | None) -> Iterator[str]:
+    if seen is not None and seen.streamed:
+        yield "data that come batch by batch"
+    if seen is not None and seen.nested:
+        yield "several inputs, targets or weights"
+    if holds_texts(plan):
+        yield "texts"
 
 
 def holds_texts(plan: Plan) -> bool:
@@ -86,13 +108,15 @@ def _sums_apart(plan: Plan) -> bool:
     )
 
 
-def _needs_fit(built: ModelFacts) -> bool:
+def _needs_fit(built: ModelFacts) -> Iterator[str]:
     learnt = built.learnt
-    return (
-        bool(built.own_steps)
-        or len(built.outputs) > 1
-        or (learnt is not None and (learnt.compiled or learnt.masked))
-    )
+    yield from (f"the model's own {each}" for each in built.own_steps[:1])
+    if len(built.outputs) > 1:
+        yield "several outputs"
+    if learnt is not None and learnt.compiled:
+        yield "a model as it was compiled"
+    if learnt is not None and learnt.masked:
+        yield "outputs that are masked"
 
 
 class FittedPlan:

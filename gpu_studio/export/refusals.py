@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpu_studio.export.keras_objects import METRIC_CLASSES
@@ -14,6 +14,7 @@ from gpu_studio.plan import (
     Plan,
     PlanError,
     Problem,
+    listed,
     reference,
     shown,
     strategy_of,
@@ -26,6 +27,7 @@ from gpu_studio.plan.keras_objects import (
     WHOLE_BATCH_LOSSES,
     keras_name,
 )
+from gpu_studio.plan.strategies.parameter_server import own_steps_refused
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
 
@@ -59,23 +61,27 @@ def writable(plan: Plan, problems: Iterable[Problem]) -> list[Problem]:
     return [each for each in problems if not (clusters and each.field == "distribution.strategy")]
 
 
-def check_fitted(plan: Plan) -> None:
-    """Raises ExportError for a plan that no script carries out by Keras' `fit`."""
+def check_fitted(plan: Plan, what: Iterable[str], own_steps: Sequence[str] = ()) -> None:
+    """Raises ExportError for a plan that no script carries out by Keras' `fit`.
+
+    `what` it names is only trained so; `own_steps` are those that its model brings.
+    """
     _refuse_invalid(plan)
     for reason in [
-        *_served(plan),
+        *_served(plan, what, own_steps),
         *_names("training.options", plan.training.options),
         *written_as(plan).refusals(plan),
     ]:
         raise ExportError(reason)
 
 
-def _served(plan: Plan) -> Iterator[str]:
+def _served(plan: Plan, what: Iterable[str], own_steps: Sequence[str]) -> Iterator[str]:
     if strategy_of(plan).serves:
+        if own_steps:
+            yield " ".join(own_steps_refused(own_steps[0]))
         yield (
-            "The loop of a script trains one output by a loss and metrics that Keras has, from "
-            "arrays; what the plan needs besides, a script leaves to Keras' fit, which knows no "
-            'parameter servers. Train it by a run, or set distribution.strategy = "multi_worker".'
+            f"A script leaves {listed(what)} to Keras' fit, which knows no parameter servers. "
+            'Train the plan by a run, or set distribution.strategy = "multi_worker".'
         )
 
 

@@ -15,7 +15,7 @@ from gpu_studio.export.data import data
 from gpu_studio.export.data_sets import DIGITS_FILE, digits_file
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_script import FIT_PARTS
-from gpu_studio.export.fitted import FittedPlan, is_fitted
+from gpu_studio.export.fitted import FittedPlan, why_fitted
 from gpu_studio.export.joined_updates import joined_updates
 from gpu_studio.export.keras_objects import loss, metrics
 from gpu_studio.export.meeting import ExportError
@@ -391,8 +391,8 @@ def python_script(
     UnseenError where these two would help.
     """
     plan = plan.completed(seen.fit) if seen else plan
-    if is_fitted(plan, seen, built):
-        refusals.check_fitted(plan)
+    if by_fit := why_fitted(plan, seen, built):
+        refusals.check_fitted(plan, by_fit, built.own_steps if built else ())
         fitted = FittedPlan(plan, machine, base, seen, built)
         common = [part(fitted.facts) for part in (opening, libraries, devices, strategy)]
         parts = [*common, *(part(fitted) for part in FIT_PARTS)]

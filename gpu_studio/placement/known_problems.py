@@ -29,6 +29,7 @@ from gpu_studio.plan import (
     reference,
     strategy_of,
 )
+from gpu_studio.plan.strategies.parameter_server import own_steps_refused
 
 PLACED = "distribution.placed"
 LAYERS = f"{PLACED}.layers"
@@ -112,9 +113,7 @@ def _refusals(plan: Plan, facts: PlanFacts) -> Iterator[Refusal]:
         advice = "Choose another strategy: what a step of its own computes belongs to no layer."
         yield Refusal("distribution.strategy", said, advice)
     if model and model.own_steps and strategy_of(plan).serves:
-        said = f"The model has its own {model.own_steps[0]}, which knows nothing of servers."
-        advice = "Choose another strategy: workers would lose what it assigns at the same time."
-        yield Refusal("distribution.strategy", said, advice)
+        yield Refusal("distribution.strategy", *own_steps_refused(model.own_steps[0]))
 
 
 def _mended(training: Training, facts: PlanFacts) -> Iterator[Mended]:

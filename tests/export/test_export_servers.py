@@ -5,9 +5,11 @@ the files that start them are."""
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from exported_scripts import epochs_in
 from script_jobs import printed_by
@@ -88,10 +90,17 @@ WRONG = {
     "workers have none: it lives in the chief's process. Write it in TensorFlow's",
     "written": "A layer writes the weight hidden/kernel in each step, and workers would overwrite",
 }
+APART = (
+    "training.optimizer=sgd",
+    "training.learning_rate=0.05",
+    "training.batch_size=50",
+    "data.test_fraction=0",
+)
 WAYS = {
     "none": ("devices.carve=",),
     "one worker": (*SERVED, "cluster.workers=1", "cluster.servers=1"),
     "mirrored": ("distribution.strategy=mirrored", *TWO_CPUS),
+    "apart": (*SERVED, "cluster.workers=2", "cluster.servers=2"),
     "together": (*SERVED, "cluster.updates=sync", "cluster.workers=2", "cluster.servers=2"),
 }
 
@@ -122,9 +131,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
         folder = tmp_path_factory.mktemp("scripts")
         allowed(folder)
         plans = PLANS | (refused() if way == "one worker" else {})
+        plans = {"mlp": APART} if way == "apart" else plans | {"mlp": APART}
         paths = [script(folder, name, *each, *WAYS[way]) for name, each in plans.items()]
         failing = [path for path in paths if path.stem in WRONG]
-        return dict(zip(plans, printed_by(paths, folder, failing), strict=True))
+        printed = printed_by(paths, folder, failing)
+        return {**dict(zip(plans, printed, strict=True)), "folder": str(folder)}
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(WAYS, pool.map(printed, WAYS), strict=True))
@@ -140,6 +151,22 @@ def test_that_a_script_with_servers_trains_what_one_without_does(
     assert [list(each) for each in served] == [list(each) for each in without]
     for mine, theirs in zip(served, without, strict=True):
         assert mine == pytest.approx(theirs, abs=CLOSE, rel=CLOSE)
+
+
+def test_that_workers_apart_count_each_step_once_and_train_nearly_what_one_does(
+    told: dict[str, dict[str, str]],
+) -> None:
+    alone, apart = epochs_in(told["none"]["mlp"]), epochs_in(told["apart"]["mlp"])
+    assert len(apart) == len(alone) == 2
+    # A step goes by weights that are up to three steps old, of the 66 that there are.
+    for mine, theirs in zip(apart, alone, strict=True):
+        assert mine["loss"] == pytest.approx(theirs["loss"], rel=0.1)
+    assert apart[1]["loss"] < 0.8 * apart[0]["loss"]
+    with np.load(told["apart"]["folder"] + "/trained/state.npz") as state:
+        numbers = json.loads(str(state["numbers"]))
+        counts = [int(each) for each in state.values() if each.dtype == np.int64]
+    assert numbers["step"] == 2 * 33
+    assert 2 * 33 in counts, "the optimizer's own count"
 
 
 @pytest.mark.parametrize("wrong", WRONG)

@@ -30,7 +30,7 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
         (["distribution.strategy=tpu"], '"tpu" cannot be written as a script'),
         (
             ["distribution.strategy=parameter_server", "training.class_weight={ 0 = 2.0 }"],
-            "fit, which knows no parameter servers",
+            "A script leaves weights of classes to Keras' fit, which knows no parameter servers",
         ),
         (
             [

@@ -21,6 +21,14 @@ MIXING = ("rmsprop", "adadelta", "adamax", "adafactor", "lion")
 """Optimizers that write anew what they keep of gradients, besides SGD with momentum."""
 
 
+def own_steps_refused(own: str) -> tuple[str, str]:
+    """Say why no step of a model's own is done by workers of servers, and what to do."""
+    return (
+        f"The model has its own {own}, which knows nothing of servers.",
+        "Choose another strategy: workers would lose what it assigns at the same time.",
+    )
+
+
 class _ParameterServer(Strategy):
     def replica_devices(self, chosen: Distribution, names: Sequence[str]) -> tuple[str, ...]:
         """The CPU, whatever else there is."""
