@@ -74,6 +74,7 @@ def test_that_a_scaling_study_is_made_followed_and_its_plan_opened(desk, runs, t
         desk.click(field)
         desk.hands("key", "ctrl+a", "type", "--delay", 1, text)
     desk.sees(lambda facts: facts["outlook"].startswith("2 points, 2 runs"))
+    desk.settle()  # it cannot be saved for a moment after each key: the epochs change no number
     desk.click("Save and run")
     desk.sees(lambda facts: facts["study"] == "story-scaling-strong.study.toml")
     study = load_study(tmp_path / "story-scaling-strong.study.toml")

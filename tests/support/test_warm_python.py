@@ -116,6 +116,13 @@ def test_that_the_operations_that_warm_processes_list_are_those_that_xla_knows()
     assert len(found) > 100
 
 
+def test_that_of_two_workers_that_begin_at_once_one_has_the_server_and_the_other_no_child() -> None:
+    warm_python.command(warm_python.TEXT)
+    before = psutil.Process().children()
+    assert warm_python._started(warm_python._owner()) is None
+    assert psutil.Process().children() == before
+
+
 def test_that_a_process_ends_with_the_one_that_stands_for_it_and_as_it_ended(
     tmp_path: Path,
 ) -> None:

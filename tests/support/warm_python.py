@@ -71,7 +71,8 @@ def _is_served(address: str) -> bool:
         return line.connect_ex("\0" + address) == 0
 
 
-def _started(owner: int) -> subprocess.Popen[bytes]:
+def _started(owner: int) -> subprocess.Popen[bytes] | None:
+    """The server; None if that of another worker of the session was first."""
     paths = {
         "PYTHONPATH": sysconfig.get_path("purelib"),
         "KERAS_BACKEND": "tensorflow",
@@ -86,8 +87,10 @@ def _started(owner: int) -> subprocess.Popen[bytes]:
         )
         assert server.stdout is not None
         with server.stdout:
-            server.stdout.readline()
-    return server
+            is_first = bool(server.stdout.readline())
+    if not is_first:
+        server.wait()
+    return server if is_first else None
 
 
 def can_remember_kernels() -> bool:
