@@ -90,7 +90,7 @@ def several_workers(window: MainWindow) -> None:
 @pytest.mark.parametrize(
     ("name", "holds", "beside"),
     [
-        ("digits.sh", "workers=3", {"digits.npz", "train.py"}),
+        ("digits.sh", "processes=3", {"digits.npz", "train.py"}),
         ("digits.sbatch", "#SBATCH --ntasks=3", {"digits.npz", "train.py"}),
         ("digits.yaml", "completions: 3", set()),
         ("digits.jsonl", '"index": 2', set()),
