@@ -116,11 +116,21 @@ def test_that_the_operations_that_warm_processes_list_are_those_that_xla_knows()
     assert len(found) > 100
 
 
-def test_that_of_two_workers_that_begin_at_once_one_has_the_server_and_the_other_no_child() -> None:
+def test_that_two_workers_that_begin_at_once_have_one_server_which_is_no_child_of_theirs() -> None:
     warm_python.command(warm_python.TEXT)
-    before = psutil.Process().children()
-    assert warm_python._started(warm_python._owner()) is None
-    assert psutil.Process().children() == before
+    before = psutil.Process().children(recursive=True)
+    warm_python._start(warm_python._owner())
+    assert psutil.Process().children(recursive=True) == before
+    assert not [each for each in before if warm_python.SERVING in each.cmdline()]
+
+    address = warm_python._address(warm_python._owner())
+    serving = {
+        each.pid: each.ppid()
+        for each in psutil.process_iter(["cmdline"])
+        if [warm_python.SERVING, address] == (each.info["cmdline"] or [])[-3:-1]
+    }
+    forked = [pid for pid, parent in serving.items() if parent in serving]
+    assert len(serving) - len(forked) == 1
 
 
 def test_that_a_process_ends_with_the_one_that_stands_for_it_and_as_it_ended(

@@ -44,8 +44,8 @@ ROOT = Path(__file__).parents[2]
 CLIENT = str(Path(__file__).with_name("warm_client.py"))
 ONE_THREAD_AN_OPERATION = {"TF_NUM_INTRAOP_THREADS": "1"}
 """The tests use every core already, and their operations are small. A test may say otherwise."""
-_servers: list[subprocess.Popen[bytes] | None] = []
-"""The server, once it is known; None if another worker of the session has started it."""
+_served: list[str] = []
+"""The address of the server, once there is one."""
 _starting = threading.Lock()
 
 
@@ -56,8 +56,10 @@ def command(program: str) -> list[str]:
     """
     owner = _owner()
     with _starting:
-        if not _servers:
-            _servers.append(None if _is_served(_address(owner)) else _started(owner))
+        if not _served:
+            if not _is_served(_address(owner)):
+                _start(owner)
+            _served.append(_address(owner))
     return [sys.executable, "-S", "-E", "-P", CLIENT, _address(owner), program]
 
 
@@ -71,26 +73,24 @@ def _is_served(address: str) -> bool:
         return line.connect_ex("\0" + address) == 0
 
 
-def _started(owner: int) -> subprocess.Popen[bytes] | None:
-    """The server; None if that of another worker of the session was first."""
+def _start(owner: int) -> None:
+    """Start the server, unless that of another worker of the session was first.
+
+    It is nobody's child: else its worker would look through all processes after each test.
+    """
     paths = {
         "PYTHONPATH": sysconfig.get_path("purelib"),
         "KERAS_BACKEND": "tensorflow",
         "TF_CPP_MIN_LOG_LEVEL": "1",
     }
     with tempfile.TemporaryDirectory() as folder:
-        server = subprocess.Popen(
+        starter = subprocess.Popen(
             [sys.executable, "-S", "-P", __file__, SERVING, _address(owner), str(owner)],
             env={**os.environ, **paths, **_preloaded(Path(folder))},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
         )
-        assert server.stdout is not None
-        with server.stdout:
-            is_first = bool(server.stdout.readline())
-    if not is_first:
-        server.wait()
-    return server if is_first else None
+        starter.wait()
 
 
 def can_remember_kernels() -> bool:
@@ -136,8 +136,8 @@ def serve(address: str, owner: int) -> None:
         except OSError:
             return
         listener.listen(64)
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
+        if os.fork():  # who started this need not wait for more
+            os._exit(0)
         gc.disable()  # collections while TensorFlow is imported free nothing
         _import_trainer()
         _remember_kernels()
