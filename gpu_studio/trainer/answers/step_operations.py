@@ -6,17 +6,12 @@ and the memory of its kernel alone.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from tensorflow.python.framework import ops
 from tensorflow.python.ops import while_v2
-
-# Registers what its operations cost.
-from tensorflow.python.profiler.internal import flops_registry  # noqa: F401
 
 from gpu_studio.placement.layer_holds import LayerHolds, held_around, outliving, spared_by_copies
 from gpu_studio.placement.liveness import (
@@ -38,6 +33,7 @@ from gpu_studio.trainer.answers.kernel_scratch import (
     scratch_on_cpu,
     workspace_on_cpu,
 )
+from gpu_studio.trainer.answers.operation_flops import flops
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting
 from gpu_studio.trainer.step_gradients import filters_before, needed
 
@@ -86,9 +82,8 @@ class Graph:
         """Return the size of a tensor that its operation creates."""
         if tensor.op.type in _NO_MEMORY or tensor.ref() in self._captured:
             return NOTHING
-        if tensor.op.type in LOOPS and tensor.dtype.name == "variant":
-            return _collected(tensor, self.batch)
-        return size_of(tensor, self.batch)
+        listed = tensor.dtype.name == "variant"
+        return _in_list(tensor, self.batch) if listed else size_of(tensor, self.batch)
 
     def rewritten(self, rewriting: Rewriting) -> Graph | None:
         """Return the graph as TensorFlow rewrites it; tensors of the same name have their numbers.
@@ -289,6 +284,20 @@ def _turns(loop: Any) -> int:
     )
 
 
+def _in_list(tensor: Any, batch: int) -> Size:
+    """What is in a list: of a loop, or zeros that the backward loop replaces by gradients."""
+    if tensor.op.type in LOOPS:
+        before = root(tensor.op.inputs[tensor.value_index])
+        zeros = before.op.type == "ZerosLike"
+        return _in_list(before, batch) if zeros else _collected(tensor, batch)
+    if tensor.op.type != "ZerosLike":
+        return NOTHING
+    like = root(tensor.op.inputs[0])
+    while like.op.type in LOOPS:  # which have only read it
+        like = root(like.op.inputs[like.value_index])
+    return size_of(like, batch)._replace(pieces=like.shape[0] if like.shape.rank else 1)
+
+
 def _collected(tensor: Any, batch: int) -> Size:
     """What a loop has put into a list when it ends, for the backward pass.
 
@@ -399,52 +408,9 @@ was transposed from another just before: so much lay there then, too. Counted as
 of two stacks grew by 1.4 % and 2.9 %, which lay 20 % and 7 % above what a CPU's allocator gave out.
 """
 
-_ELEMENTWISE = OVERWRITING - {
-    "Softmax",
-    "LogSoftmax",
-    "AddN",
-    "BiasAdd",
-    "SparseSoftmaxCrossEntropyWithLogits",
-}
-
 
 def flops_with_loops(operation: Any) -> float:
     """The floating-point operations of one operation, or of all turns of a loop."""
     if operation.type not in LOOPS:
         return flops(operation)
     return _turns(operation) * sum(map(flops_with_loops, _body(operation).get_operations()))
-
-
-def flops(operation: Any) -> float:
-    """The floating-point operations of one operation of a graph.
-
-    A multiplication and an addition count as two. The numbers are those of TensorFlow's own
-    profiler (`RegisterStatistics(…, "flops")`). Where it has none, an elementwise operation counts
-    one for each element, and an `Einsum` two for each of its products. Loops are not looked into.
-    """
-    if operation.type == "Einsum":
-        return _einsum(operation)
-    try:
-        counted = ops.get_stats_for_node_def(operation.graph, operation.node_def, "flops").value
-    except (ValueError, AttributeError, ZeroDivisionError):  # a shape that is not known
-        return 0.0
-    if counted is None and operation.type in _ELEMENTWISE:
-        return float(_elements(operation.outputs[0]))
-    return float(counted or 0)
-
-
-def _einsum(operation: Any) -> float:
-    """Return two FLOPs for each combination of all indices, as one loop over each would cost."""
-    equation = operation.get_attr("equation").decode()
-    sizes: dict[str, int] = {}
-    for labels, tensor in zip(
-        equation.partition("->")[0].split(","), operation.inputs, strict=False
-    ):
-        if "." in labels or tensor.shape.rank != len(labels):
-            return 2.0 * _elements(operation.outputs[0])
-        sizes.update(zip(labels, tensor.shape.as_list(), strict=True))
-    return 2.0 * math.prod(size or 1 for size in sizes.values())
-
-
-def _elements(tensor: Any) -> int:
-    return int(tensor.shape.num_elements() or 0)

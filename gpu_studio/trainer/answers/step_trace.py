@@ -331,6 +331,8 @@ class _Step:
             if own := self._trace.layer_of.get(op.name):
                 makers |= dict.fromkeys(between, layer) | {op.name: own}
                 between, layer = [], own
+            elif op.type == "ZerosLike":  # for a loop's gradient, made when all layers are
+                makers[op.name] = makers.get(root(op.inputs[0]).op.name, layer)
             # Where gradients of several ways meet, they are added outside of all scopes.
             elif not (_is_backward(op) or any(_is_backward(x.op) for x in op.inputs)):
                 between.append(op.name)

@@ -489,3 +489,44 @@ def test_that_weights_that_are_computed_in_a_loop_along_many_ways_are_looked_at_
     graph = Graph(step.get_concrete_function(tf.TensorSpec((SAMPLES, 7, 5))).graph, SAMPLES)
     makes = [size for each in graph.as_on("CPU") for number, size in each.makes if number < 0]
     assert max(size.fixed for size in makes) >= 4 * 3 * (5 + 3)
+
+
+def test_that_zeros_that_a_loop_replaces_by_gradients_lie_there_from_the_way_forward_on():
+    """Of what a recurrent layer takes from one behind which there are weights."""
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.step_operations import LOOPS, Graph
+    from gpu_studio.trainer.answers.step_trace import StepTrace, costs_of
+
+    layer = keras.layers.SimpleRNN(6)
+    layer.build((None, 7, 5))
+
+    def traced(*behind):
+        @tf.function(autograph=False)
+        def step(x):
+            with tf.GradientTape() as tape:
+                if behind:
+                    tape.watch(x)
+                with tf.name_scope("loop"):
+                    made = layer(x, training=True)
+                loss = tf.reduce_sum(made * made)
+            return tape.gradient(loss, [*weights, *(x for _ in behind)])
+
+        graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, 7, 5))).graph
+        made = [op for op in graph.get_operations() if op.name.startswith("loop/")]
+        outputs = {"loop": [[made[-1].outputs[0]]]}
+        return StepTrace(graph, SAMPLES, {op.name: "loop" for op in made}, outputs, [])
+
+    weights, found = [weight.value for weight in layer.trainable_variables], []
+    for given in (False, True):
+        trace = traced(*["weights"] * given)
+        graph = Graph(trace.graph, SAMPLES)
+        zeros = [op for op in graph.operations if op.type == "ZerosLike"]
+        assert len(zeros) == given
+        # A row of the input for each turn, as in the list that the loop reads.
+        assert [graph.size(op.outputs[0]) for op in zeros] == [(0, 7 * 5 * 4, 7)] * given
+        loop = [op for op in graph.operations if op.type in LOOPS][-1]
+        assert [graph.size(x) for x in loop.outputs].count((0, 7 * 5 * 4, 7)) == given
+        found.append(costs_of(trace).layers["loop"].kept_bytes)
+    assert found[1] - found[0] == 7 * 5 * 4
