@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from file_scheduler import FileScheduling
 
-ARGUMENTS = ("-p", "file_scheduler", "-p", "no:cacheprovider", "-p", "no:pytest-qt")
+ARGUMENTS = ("-p", "xdist", "-p", "file_scheduler", "-p", "no:cacheprovider")
 CRASH = "import os\ndef test_crash(): os._exit(1)\n"
 
 pytestmark = pytest.mark.slow
@@ -22,6 +22,8 @@ def several(count: int) -> str:
 def run_files(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     """Run files of tests, given as text by name, with so many workers."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    # To import all plugins that are installed takes each worker long, and none but these is used.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def run(workers: int, **files: str) -> pytest.RunResult:
         pytester.makepyfile(**files)
