@@ -24,7 +24,7 @@ from gpu_studio.export.fit_shares import (
     ROWS_ONCE,
     SHARES,
 )
-from gpu_studio.export.fit_streams import AFTER_DATA, AS_DATASET, COPIED, next_ones
+from gpu_studio.export.fit_streams import AFTER_DATA, AS_DATASET, COPIED, NEXT_ONES
 from gpu_studio.export.fit_workers import (
     SETUP,
     SKIPPED_OF_ARRAYS,
@@ -41,7 +41,7 @@ from gpu_studio.export.saving import saves
 from gpu_studio.export.script_text import call, fill, functions_of, indented, literal
 from gpu_studio.export.strategies import written_as
 from gpu_studio.export.training import main, precision
-from gpu_studio.plan import strategy_of
+from gpu_studio.plan import reference, strategy_of
 
 _DRAWS = """\
 class SameDraws(keras.callbacks.Callback):
@@ -90,8 +90,10 @@ def build_by_kinds(model, strategy, training):
 """
 
 _COPIES = """\
-if isinstance(training, tf.data.Dataset):
-    training = training.map(copied)"""
+training, validation, test = (
+    each.map(copied) if isinstance(each, tf.data.Dataset) else each
+    for each in (training, validation, test)
+)"""
 _HELD = """\
 if inspect.isgenerator(validation):
     validation = next_ones($given)$copied"""
@@ -225,8 +227,9 @@ def _used(fitted: FittedPlan) -> str:
     used += _BUILT if written_as(plan).has_scope else ""
     used += AS_DATASET if _builds_first(fitted) and streamed else ""
     used += AFTER_DATA if fitted.seen.of_unknown_length else ""
-    used += next_ones(fitted) if streamed and plan.training.validation_steps else ""
+    used += NEXT_ONES if streamed and plan.training.validation_steps else ""
     used += COPIED if several and streamed else ""
+    used += functions_of("callbacks/answering.py", "make_readable") if _is_read(fitted) else ""
     return used + (_shares(fitted) if several else "")
 
 
@@ -300,7 +303,14 @@ def _tokens(fitted: FittedPlan) -> str:
 
 def _counting(fitted: FittedPlan) -> str:
     call = "count_by_samples(model)"
-    return f"count = {call}" if fitted.plan.training.phases else call
+    counts = f"count = {call}" if fitted.plan.training.phases else call
+    return f"{counts}\nmake_readable(model.optimizer)" if _is_read(fitted) else counts
+
+
+def _is_read(fitted: FittedPlan) -> bool:
+    """Whether callbacks of the user's own may read numbers that are mirrored over devices."""
+    own = any(reference(each.name) for each in fitted.plan.training.callbacks)
+    return own and strategy_of(fitted.plan).replicates and not fitted.built.own_steps
 
 
 def _known_steps(fitted: FittedPlan) -> str:

@@ -132,7 +132,7 @@ def as_dataset(generator):
 
 """
 """The function by which a generator can be looked at before `fit` reads it."""
-_NEXT_ONES = """\
+NEXT_ONES = """\
 def next_ones(generator, most, passed=0):
     \"\"\"So many batches for each epoch: the first that `fit` looks at, and the next ones.
 
@@ -142,13 +142,11 @@ def next_ones(generator, most, passed=0):
     first = [tuple(batch) for batch in itertools.islice(generator, 2)]
     for _ in itertools.islice(generator, passed * max(0, most - len(first))):
         pass
-    $passes
 
     def kind(array):
         return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
 
     def batches():
-        $seeds
         yield from keras.tree.map_structure(np.array, first[:most])
         yield from map(tuple, itertools.islice(generator, max(0, most - len(first))))
 
@@ -157,6 +155,7 @@ def next_ones(generator, most, passed=0):
 
 
 """
+"""The function by which each epoch validates with as many batches of a generator."""
 COPIED = """\
 def copied(*batch):
     \"\"\"A batch in memory of its own.
@@ -197,16 +196,6 @@ def wait_for_data(model):
 
 """
 """The function by which the end of data of unknown length changes nothing."""
-
-
-def next_ones(fitted: FittedPlan) -> str:
-    """The function by which each epoch validates with as many batches of a generator."""
-    seeded = seeds_generators(fitted)
-    return fill(
-        _NEXT_ONES,
-        passes="passes = itertools.count(passed)" if seeded else "",
-        seeds="set_seeds(SEED, next(passes))" if seeded else "",
-    )
 
 
 def streams(fitted: FittedPlan, **words: str) -> str:

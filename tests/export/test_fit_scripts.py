@@ -237,7 +237,13 @@ def test_that_replicas_count_what_a_mask_leaves_of_the_whole_batch(way):
 
 def test_that_replicas_do_not_compute_in_place_on_what_a_generator_gives():
     """A part shares memory with the whole, and that with an array that begins at 64 bytes."""
-    assert "    training = training.map(copied)" in script("ticker", "mirrored")
+    copied = """
+    training, validation, test = (
+        each.map(copied) if isinstance(each, tf.data.Dataset) else each
+        for each in (training, validation, test)
+    )
+"""
+    assert copied in script("ticker", "mirrored")
     assert "copied" not in script("ticker")
     assert "some = taken(x, first," in script("plateau", "placed, 2 parts")
 

@@ -57,11 +57,6 @@ def one_by_one(seed):
     return ((x[row] + np.random.normal(size=4), y[row, 0]) for row in itertools.cycle(range(90)))
 
 
-def held_out(seed):
-    x, y = load(seed)
-    return (lambda: [(x, y)]), endless(seed)
-
-
 class Closer(keras.layers.Layer):
     def build(self, shape):
         self.dense = keras.layers.Dense(2)
@@ -146,13 +141,6 @@ CASES = {
     "a generator": Case("endless", "without_loss", SOME, streamed("batches of 18"), YES_OR_NO),
     "a generator of samples": Case(
         "one_by_one", "without_loss", SOME, streamed("samples, one by one"), YES_OR_NO
-    ),
-    "a generator to validate on": Case(
-        "held_out",
-        "without_loss",
-        ("training.validation_steps=3",),
-        streamed("batches of 90"),
-        YES_OR_NO,
     ),
     "no loss": Case("load", "without_loss", (), SEEN, YES_OR_NO),
     "losses of layers, as compiled": Case("samples", "closer", HALVED[1:], OF_SAMPLES, BY_LAYERS),

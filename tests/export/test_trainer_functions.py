@@ -58,6 +58,7 @@ SHARED = {
         "passed_through",
     ),
     "callbacks/made.py": ("rate_at",),
+    "callbacks/answering.py": ("make_readable",),
     "keras_objects/optimizers.py": ("set_rate",),
     "user_code/stream_kinds.py": ("opener",),
     "step_recording.py": ("logical_name",),

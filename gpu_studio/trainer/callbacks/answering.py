@@ -33,7 +33,7 @@ def answering(session: Session) -> Any:
         _compile(model, session)
     model.stop_training = False
     if session.optimizer is not None:
-        _make_readable(session.optimizer)
+        make_readable(session.optimizer)
     placed = _placed(session)
     if placed is not None and placed.wholes:
         _refuse_export(model, placed)
@@ -94,13 +94,6 @@ def _compile(model: Any, session: Session) -> None:
     )
 
 
-def _make_readable(optimizer: Any) -> None:
-    """Let `float(optimizer.learning_rate)` work where the rate is mirrored over devices."""
-    kind: Any = type(getattr(optimizer.learning_rate, "value", 0.0))
-    if not hasattr(kind, "__float__"):
-        kind.__float__ = lambda value: float(value.numpy())
-
-
 def _refuse_export(model: Any, placed: PlacedModel) -> None:
     """Refuse what would need the parts of weights on several devices in one graph."""
     split = listed([seat.path for seat in placed.seats if seat.split])
@@ -112,3 +105,14 @@ def _refuse_export(model: Any, placed: PlacedModel) -> None:
         )
 
     model.export = refuse
+
+
+# Scripts have the function below as it stands, see `export.script_text`.
+
+
+def make_readable(optimizer: Any) -> None:
+    """Let `float(optimizer.learning_rate)` work where that is mirrored over devices."""
+    kind: Any = type(optimizer.variables[0].value)
+    if not hasattr(kind, "__float__"):
+        kind.__float__ = lambda value: float(value.numpy())
+        kind.__int__ = lambda value: int(value.numpy())
