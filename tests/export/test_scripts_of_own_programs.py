@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import script_jobs
 import zoo_runs
-from exported_scripts import check_scripts, epochs_in, tested_in
+from exported_scripts import check_scripts, end_measures_in, epochs_in
 from training_runs import small_plan
 from zoo_runs import Trained
 
@@ -218,7 +218,7 @@ def check(runs: Mapping[str, Trained], printed: Sequence[str]) -> None:
             each.pop("learning_rate", None)  # which a callback of Keras' adds to what `fit` tells
         assert len(run.epochs) == 3
         assert told == [pytest.approx(each, rel=CLOSE, abs=CLOSE) for each in run.epochs], name
-        assert tested_in(said) == pytest.approx(run.tested, rel=CLOSE, abs=CLOSE), name
+        assert end_measures_in(said) == pytest.approx(run.tested, rel=CLOSE, abs=CLOSE), name
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> P
     return Printed(
         ended.returncode,
         epochs_in(ended.stdout),
-        tested_in(ended.stdout),
+        end_measures_in(ended.stdout),
         output,
         variables,
         operations,
@@ -135,7 +135,7 @@ def epochs_in(output: str) -> list[dict[str, float]]:
     return [_values(line) for line in output.splitlines() if line.startswith("epoch ")]
 
 
-def tested_in(output: str) -> dict[str, float]:
+def end_measures_in(output: str) -> dict[str, float]:
     """The measures of the test split that a script has printed; empty if it tested none."""
     found = [_values(line) for line in output.splitlines() if line.startswith("test ")]
     return found[0] if found else {}
