@@ -236,5 +236,5 @@ def training_note(source: str, model: keras.Model) -> str:
     own = " and ".join(own_in_steps(model))
     return (
         f"{source} is trained by its own {own} and as it was compiled: what the plan says of "
-        "optimizer, loss and metrics does not count."
+        "optimizer, learning rate, schedule, loss and metrics does not count."
     )
