@@ -105,9 +105,9 @@ class _damage_told:  # noqa: N801  (read as a function)
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, self._arrow.ArrowException | KeyError) and not isinstance(
-            error, MemoryError
-        ):
+        # Texts are decoded by Python.
+        damage = self._arrow.ArrowException | KeyError | UnicodeDecodeError
+        if isinstance(error, damage) and not isinstance(error, MemoryError):
             said = " ".join(str(error).split())
             raise TableError(
                 f"it cannot be read as a Parquet file ({said})", "make or copy it again"

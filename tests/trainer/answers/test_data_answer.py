@@ -66,6 +66,7 @@ def test_that_values_are_told_as_values(tmp_path) -> None:
     assert line.largest_token is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("warm_asker")
 def test_that_a_folder_of_images_is_told_by_its_classes_and_counted_as_training_gets_it(
     tmp_path,

@@ -148,6 +148,10 @@ def test_that_columns_of_a_parquet_file_are_what_it_stores(parquet):
         ({"a": [b"1"], "c": [1]}, "the column a holds bytes. Save it as texts."),
         ({"a": [None], "c": [1]}, "the column a holds null. Save it as numbers or as texts."),
         (
+            {"a": pa.array([b"\x80"]).view(pa.string()), "c": [1]},
+            "it cannot be read as a Parquet file ('utf-8' codec can't decode",
+        ),
+        (
             {"a": pa.array([b"0" * 16], pa.uuid()), "c": [1]},
             "the column a holds extension<arrow.uuid>. Save it as numbers or as texts.",
         ),
@@ -155,7 +159,7 @@ def test_that_columns_of_a_parquet_file_are_what_it_stores(parquet):
         ({"b": [[1]], "c": [1]}, "no column is left as an input."),
         ({"a": pa.array([], pa.int64()), "c": pa.array([], pa.int64())}, "but no rows."),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_that_a_parquet_file_that_is_no_table_is_refused_with_its_row(parquet, columns, said):
     assert said in refusal(parquet, columns)
