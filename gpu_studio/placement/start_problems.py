@@ -76,8 +76,8 @@ def _lacking(plan: Plan, data: DataFacts) -> Iterator[Problem]:
             name = "/".join(("x", *map(str, each.path)))
             advice = (
                 f"{name} in {data.name} holds values that are no finite numbers, first in sample "
-                f"{each.missing}, and the loss would be none, either: fill them in, or drop those "
-                "samples"
+                f"{each.missing}, and the loss would be no number, either: fill them in, or drop "
+                "those samples"
             )
             yield Problem("model.name", shown(plan.model.name), advice)
 

@@ -92,6 +92,7 @@ def test_that_a_built_in_model_is_not_given_what_is_no_number() -> None:
     said = str(found)
     assert said.startswith("model.name is ")
     assert "x/age in made holds values that are no finite numbers, first in sample 7" in said
+    assert "the loss would be no number, either" in said
     own = Plan(model=ModelSettings(python="own.py:build"))
     assert not list(known_problems(own, PlanFacts(lacks, MODEL)))
 

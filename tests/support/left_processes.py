@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from grace import GRACE_S
+from grace import grace_s
 
 # Python's own helper and the tests', which one process starts once and keeps.
 _KNOWN = ("multiprocessing.resource_tracker", "warm_python.py --serve")
@@ -38,7 +38,7 @@ def watch(home: Path, *, everywhere: bool) -> Callable[[], list[str]]:
             for process in now - before
             if process.pid != os.getpid() and not _is_known(process)
         ]
-        _, alive = psutil.wait_procs(new, timeout=GRACE_S) if new else ([], [])
+        _, alive = psutil.wait_procs(new, timeout=grace_s()) if new else ([], [])
         return [text for process in alive if (text := _end(process))]
 
     return leftovers
@@ -132,7 +132,7 @@ def _end(process: psutil.Process) -> str:
             return ""
         command = " ".join(process.cmdline())
         process.kill()
-        psutil.wait_procs([process], timeout=GRACE_S)
+        psutil.wait_procs([process], timeout=grace_s())
     except psutil.NoSuchProcess:
         return ""
     return f"process {process.pid}, {command!r}"

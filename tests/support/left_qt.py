@@ -8,15 +8,13 @@ from __future__ import annotations
 import gc
 
 import shiboken6
-from grace import GRACE_S
+from grace import grace_s
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QThread, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio.ui.kit.garbage import GARBAGE
-
-GRACE_MS = int(GRACE_S * 1000)
 
 
 def leftovers(*, scan: bool) -> list[str]:
@@ -83,11 +81,12 @@ def _ended(item: QTimer | QThread) -> str:
     if isinstance(item, QTimer):
         item.stop()
         return f"running timer {_name(item)}, every {item.interval()} ms"
-    if item.wait(GRACE_MS):
+    grace_ms = int(grace_s() * 1000)
+    if item.wait(grace_ms):
         return ""
     item.requestInterruption()
     item.quit()
-    item.wait(GRACE_MS)
+    item.wait(grace_ms)
     return f"running thread {_name(item)}"
 
 

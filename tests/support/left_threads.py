@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from grace import GRACE_S
+from grace import grace_s
 
 _STARTED_BY = "_started_by"
 
@@ -34,7 +34,7 @@ def watch() -> Callable[[], list[str]]:
     before = set(threading.enumerate())
 
     def leftovers() -> list[str]:
-        deadline = time.monotonic() + GRACE_S
+        deadline = time.monotonic() + grace_s()
         return [
             _description(thread)
             for thread in threading.enumerate()

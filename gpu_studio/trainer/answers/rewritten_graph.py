@@ -102,26 +102,26 @@ def _found(graph: Any, given: Mapping[str, Any], read: Mapping[str, Any]) -> Rew
 
 def settings() -> config_pb2.ConfigProto:
     """The settings with which a run's functions are rewritten, however small they are."""
-    settings = config_pb2.ConfigProto()
-    settings.CopyFrom(context.context().config)
-    passes = settings.graph_options.rewrite_options
+    found = config_pb2.ConfigProto()
+    found.CopyFrom(context.context().config)
+    passes = found.graph_options.rewrite_options
     passes.min_graph_nodes = -1
     for name in _AS_THEY_ARE:
         setattr(passes, name, passes.OFF)
-    return settings
+    return found
 
 
 def described(graph: Any) -> meta_graph_pb2.MetaGraphDef:
     """Return the graph with what it takes, and what it gives and does, which must stay."""
-    described = meta_graph_pb2.MetaGraphDef(graph_def=graph.as_graph_def(add_shapes=True))
-    signature = described.signature_def[_STEP]
+    found = meta_graph_pb2.MetaGraphDef(graph_def=graph.as_graph_def(add_shapes=True))
+    signature = found.signature_def[_STEP]
     for named, tensors in ((signature.inputs, graph.inputs), (signature.outputs, graph.outputs)):
         for number, x in enumerate(tensors):
             named[str(number)].name = x.name
             named[str(number)].dtype = x.dtype.as_datatype_enum
-    done = described.collection_def["train_op"].node_list.value
+    done = found.collection_def["train_op"].node_list.value
     done.extend(op.name for op in graph.control_outputs)
-    return described
+    return found
 
 
 def _cpu() -> device_properties_pb2.NamedDevice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,10 @@ import zoo_runs
 from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_file
-from gpu_studio.trainer.data.lacking import lacking, refuse_unmasked
+from gpu_studio.plan import Data
+from gpu_studio.trainer.answers.data import arrays_of, as_bytes
+from gpu_studio.trainer.data import load_data
+from gpu_studio.trainer.data.lacking import UNLESS, lacking, refuse_unmasked
 from gpu_studio.trainer.errors import DataError
 
 ROWS = np.ones((6, 7), np.float32)
@@ -61,6 +65,25 @@ def test_that_what_samples_lack_is_said_by_array_number_sample_and_column(array,
 @pytest.mark.parametrize("array", [ROWS, np.ones(3, np.int8), np.array([b"nan"])])
 def test_that_nothing_is_said_of_finite_numbers_and_of_texts(array):
     assert lacking((), "x", array) is None
+
+
+def test_that_data_tell_the_first_sample_that_lacks_some_once_and_the_range_of_all_others(
+    tmp_path: Path,
+) -> None:
+    x = np.linspace(-2, 3, 240, dtype=np.float32).reshape(20, 4, 3, 1)
+    np.savez(tmp_path / "some.npz", x=holding(x, (4, 1, 2, 0), (9, 0, 0, 0)), y=np.arange(20) % 2)
+    found = load_data(Data(file="some.npz", test_fraction=0.2), 0, tmp_path)
+    (inputs,), *_ = arrays_of(found)
+    assert inputs.missing == 4
+    said = "x holds 2 values that are no finite numbers, in 2 samples, first in sample 4."
+    assert [note for note in found.notes if "finite" in note] == [f"{said} {UNLESS}"]
+    assert np.isfinite(found.train.range()).all()
+
+
+def test_that_a_pixel_that_is_no_number_is_shown_as_none() -> None:
+    images = holding(np.ones((2, 2, 2, 1), np.float32), (1, 0, 1, 0))
+    with warnings.catch_warnings(action="error"):
+        assert as_bytes(images)[1, :, :, 0].tolist() == [[255, 0], [255, 255]]
 
 
 OWN = """
