@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_studio.common.figures import plural
-from gpu_studio.export.jobs.addresses import FIRST_PORT, SCRIPT, config, counts, restarts
+from gpu_studio.export.jobs.addresses import SCRIPT, config, counts, first_port, restarts
 from gpu_studio.export.jobs.yaml_text import yaml_text
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import comment
@@ -159,7 +159,7 @@ def _code(name: str, script: str, beside: Mapping[str, bytes]) -> Tables:
 
 
 def _job(plan: Plan, name: str, wanted: Kubernetes) -> list[Tables]:
-    port = _port(plan)
+    port = first_port(plan)  # every pod has an address of its own, so one serves all
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -189,7 +189,7 @@ def _job(plan: Plan, name: str, wanted: Kubernetes) -> list[Tables]:
 
 
 def _jobset(plan: Plan, name: str, wanted: Kubernetes) -> tuple[Tables]:
-    port = _port(plan)
+    port = first_port(plan)
     hosts = {
         kind: [f"{name}-{kind}-0-{index}.{name}:{port}" for index in range(count)]
         for kind, count in counts(plan).items()
@@ -212,12 +212,6 @@ def _jobset(plan: Plan, name: str, wanted: Kubernetes) -> tuple[Tables]:
         },
     }
     return (jobset,)
-
-
-def _port(plan: Plan) -> int:
-    """Every pod has an address of its own, so one port serves all."""
-    cluster = cluster_of(plan)
-    return (cluster.port if cluster else 0) or FIRST_PORT
 
 
 def _job_spec(
@@ -271,7 +265,7 @@ def _container(
             # Or they ask a proxy for each other, and wait for ever.
             {"name": "no_grpc_proxy", "value": ",".join(names)},
         ],
-        "ports": [{"name": "grpc", "containerPort": _port(plan)}],
+        "ports": [{"name": "grpc", "containerPort": first_port(plan)}],
         **(cards if wanted.gpus_per_worker and not strategy_of(plan).serves else {}),
         "volumeMounts": [
             {"name": "code", "mountPath": CODE},

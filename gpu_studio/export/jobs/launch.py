@@ -71,6 +71,7 @@ finish() {  # waits for all; when one fails, @others@
             status=$code
             echo "@one@ ended with status $code: see above, and *.log." >&2
             kill -KILL "${pids[@]}" 2> /dev/null
+@ended@
         fi
     done
     return "$status"
@@ -148,7 +149,10 @@ _SERVED = r"""process() {  # takes its place among all, and the words for the sc
     [ "$kind" = chief ] || exec >> "$kind-$number.log" 2>&1
     [ "$kind" = worker ] || exec "$python" @script@ "$@"
     trap "" INT TERM  # a worker ends when the coordinator does
-    until "$python" @script@ "$@"; do
+    trap 'kill -KILL $(jobs -p); wait; exit 1' USR2  # or when that has failed
+    while :; do
+        "$python" @script@ "$@" &
+        wait "$!" && exit
         [ "$left" -gt 0 ] || exit 1
         echo "Worker $number starts again: the others have gone on."
         left=$((left - 1))
@@ -164,8 +168,10 @@ if [ "${#cards[@]}" -gt 0 ] && [ "${#cards[@]}" -lt "$processes" ]; then
 fi"""
 _TOLD = "        pids+=($!)"
 _TOLD_SERVED = """\
-        # A worker is told by the coordinator's end, also of a failure.
         [ "$index" -gt 0 ] && [ "$index" -le @workers@ ] || pids+=($!)"""
+_ENDED_SERVED = """\
+            # Workers would wait for a coordinator that has failed before it listened.
+            kill -USR2 $(jobs -p) 2> /dev/null"""
 
 
 def launch(plan: Plan, file: str = "launch.sh") -> str:
@@ -183,6 +189,7 @@ def launch(plan: Plan, file: str = "launch.sh") -> str:
         process=filled(_SERVED if serves else _WORKER, task=task, config=_CONFIG, script=SCRIPT),
         cluster=cluster_in_shell(plan),
         told=told,
+        ended=_ENDED_SERVED if serves else "",
         others="all end" if serves else "the others are ended, for they cannot go on",
         one="One" if serves else "A worker",
         all="processes" if serves else "workers",

@@ -97,7 +97,7 @@ until workers "$@"; do
     status=$?
     [ "$started" -lt "$restarts" ] || exit "$status"
     started=$((started + 1))
-    echo "All workers start again from what they kept." >&2
+    echo "All @all@ start again from what @kept@." >&2
     set -- --resume "$@"
 done"""
 
@@ -105,19 +105,20 @@ done"""
 def sbatch(plan: Plan, name: str, file: str = "job.sbatch") -> str:
     """The script of a job. `name` is the plan's name as Slurm takes one.
 
-    It trains as many tasks as the plan has workers, starts all again when one is lost, and ends
-    with the workers' own exit status.
+    It has a task for each of the plan's processes, starts all again when one is lost, and ends
+    with the processes' own exit status.
     """
     cluster = cluster_of(plan)
     wanted = (cluster.slurm if cluster else None) or Slurm()
-    again = restarts(plan)
+    again, serves = restarts(plan), strategy_of(plan).serves
+    all_, kept = ("processes", "the coordinator kept") if serves else ("workers", "they kept")
     options = slurm_options(wanted, name, sum(counts(plan).values()))
     return filled(
         _SBATCH,
         name=comment(plan.name),
         file=comment(file),
         script=SCRIPT,
-        each=_SERVED if strategy_of(plan).serves else _EQUAL,
+        each=_SERVED if serves else _EQUAL,
         cluster=cluster_in_shell(plan),
         task=indented(task_in_shell(plan, "SLURM_PROCID"), 8),
         options="\n".join(f"#SBATCH {each}" for each in options),
@@ -127,5 +128,5 @@ def sbatch(plan: Plan, name: str, file: str = "job.sbatch") -> str:
         output=f"--output {shlex.quote(f'{wanted.folder}/{name}')} " if wanted.folder else "",
         kept=f"{wanted.folder}/{name}" if wanted.folder else "./trained",
         run="" if again else "exec ",
-        start=_AGAIN if again else _ONCE,
+        start=filled(_AGAIN, all=all_, kept=kept) if again else _ONCE,
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 
+import psutil
 import pytest
+from patience import PATIENCE_S
 from training_runs import small_plan
 
 from gpu_studio.export import ExportError
@@ -139,6 +142,39 @@ def test_that_what_a_plan_says_is_never_filled_in_as_if_it_were_a_hole():
     text = text_of("sbatch", f"cluster.slurm={{ setup = ['{line}'], flags = ['{flag}'] }}")
     assert line in text.splitlines()
     assert f"#SBATCH {flag}" in text.splitlines()
+
+
+def test_that_a_job_of_slurm_says_who_kept_what_it_goes_on_from():
+    assert '"All workers start again from what they kept."' in text_of("sbatch")
+    said = '"All processes start again from what the coordinator kept."'
+    assert said in text_of("sbatch", SERVED)
+
+
+def test_that_workers_end_with_a_coordinator_that_fails_before_any_has_reached_it(tmp_path):
+    python, pids = tmp_path / "python", tmp_path / "pids"
+    python.write_text(
+        "#!/bin/bash\n"
+        'if [[ $TF_CONFIG == *\'"type": "chief"\'* ]]; then\n'
+        '    until [ "$(cat pids | wc -l)" -eq 3 ]; do sleep 0.05; done\n'
+        "    exit 3\n"
+        "fi\n"
+        "echo $$ >> pids\n"
+        "exec sleep 600\n"
+    )
+    python.chmod(0o700)
+    pids.touch()
+    served = (SERVED, "cluster.servers=1", "cluster.port=4000", "cluster.restarts=0")
+    (tmp_path / "launch.sh").write_text(text_of("launch", *served))
+    try:
+        command = ["bash", tmp_path / "launch.sh"]
+        environment = os.environ | {"PYTHON": str(python)}
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=PATIENCE_S)
+        assert done.returncode == 3
+        assert [pid for pid in pids.read_text().split() if psutil.pid_exists(int(pid))] == []
+    finally:
+        for pid in pids.read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("kind", ["launch", "sbatch"])
