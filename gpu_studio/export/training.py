@@ -104,10 +104,9 @@ with tf.device("CPU:0"):
     train(arguments)"""
 
 _ON_HOST_OF_COORDINATOR = """\
-config = json.loads(os.environ.get("TF_CONFIG") or "{}")
-task = config.get("task", {"type": "chief", "index": 0})
+cluster, task = named()
 if task["type"] != "chief":
-    serve(config["cluster"], task)
+    serve(cluster, task)
     return
 arguments.output.mkdir(parents=True, exist_ok=True)
 set_up_devices()

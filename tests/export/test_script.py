@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from export_plans import SETTINGS, plan_of, token_file
@@ -355,3 +358,33 @@ def test_that_the_name_of_what_is_monitored_becomes_no_line_of_the_script() -> N
         return f"while True:\n{indent(lines, '    ')}"
 
     assert shape(watching("a_loss\nimport os\n#")) == shape(watching("a_loss"))
+
+
+TASK = {"type": "worker", "index": 0}
+SERVING = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
+
+
+@pytest.mark.parametrize(
+    ("config", "lacks"),
+    [
+        ({"cluster": {**SERVING, "chief": []}, "task": TASK}, "no chief"),
+        ({"cluster": {"worker": ["b:1"]}, "task": TASK}, "no chief and no ps"),
+        ({"task": TASK}, "no chief and no worker and no ps"),
+        ({"cluster": SERVING}, "no task"),
+        ({"cluster": SERVING, "task": TASK}, None),
+    ],
+)
+def test_that_a_script_with_servers_says_what_tf_config_lacks(
+    config: dict[str, Any], lacks: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = script("distribution.strategy=parameter_server", "devices.carve=")
+    body = ast.parse(text).body
+    (named,) = [each for each in body if isinstance(each, ast.FunctionDef) and each.name == "named"]
+    known: dict[str, Any] = {"json": json, "os": os}
+    exec(compile(ast.unparse(named), "script", "exec"), known)
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    if lacks is None:
+        assert known["named"]() == (SERVING, TASK)
+        return
+    with pytest.raises(SystemExit, match=f"^TF_CONFIG has {lacks}: "):
+        known["named"]()

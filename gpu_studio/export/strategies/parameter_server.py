@@ -16,6 +16,20 @@ WORKERS, SERVERS = $workers, $servers  # of a start without TF_CONFIG
 START_WITHIN = $seconds  # seconds until all of them must be there
 
 
+def named():
+    \"\"\"The cluster in TF_CONFIG, if there is any, and which of its processes this is.\"\"\"
+    config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+    if not config:
+        return {}, {"type": "chief", "index": 0}
+    cluster = config.get("cluster", {})
+    wanting = [kind for kind in ("chief", "worker", "ps") if not cluster.get(kind)]
+    wanting += [] if "task" in config else ["task"]
+    if wanting:
+        names = " and no ".join(wanting)
+        raise SystemExit(f"TF_CONFIG has no {names}: see this script's first lines.")
+    return cluster, config["task"]
+
+
 def answers(address):
     \"\"\"Whether anybody listens at this address.\"\"\"
     host, _, port = address.rpartition(":")
@@ -79,8 +93,7 @@ def make_strategy():
     This process is the coordinator: it makes the variables, reads the data, and gives
     the steps to the workers.
     \"\"\"
-    config = json.loads(os.environ.get("TF_CONFIG") or "{}")
-    cluster = config.get("cluster") or cluster_here()
+    cluster = named()[0] or cluster_here()
     for kind in ("worker", "ps"):
         for number, address in enumerate(cluster[kind]):
             wait_for(f"{kind} {number}", address)
