@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from exported_scripts import epochs_in
 from script_jobs import printed_by
-from training_runs import small_plan
+from training_runs import UNJUDGED, small_plan
 
 from gpu_studio.contract.consent import allow_file
 from gpu_studio.export import python_script
@@ -43,7 +43,7 @@ class Written(keras.layers.Dense):
         return super().call(x)
 
 def build(units, wrong=""):
-    inputs = keras.Input((28, 28, 1))
+    inputs = keras.Input((8, 8, 1))
     x = keras.layers.Flatten()(inputs)
     bound = keras.constraints.NonNeg() if wrong == "bound" else None
     dense = Written if wrong == "written" else keras.layers.Dense
@@ -58,28 +58,41 @@ def build(units, wrong=""):
     return keras.Model(inputs, keras.layers.Dense(10)(x))
 """
 # Nothing is divided evenly: neither the samples by the batch, nor the batch by the workers.
+IMAGES = (
+    "data.name=synthetic",
+    "data.options={ shape = [8, 8, 1], samples = 200 }",
+    "training.batch_size=31",
+)
+UNTESTED = "data.test_fraction=0"
+OWN_MODEL = ("model.name=", "model.python=own.py:build", *IMAGES)
 PLANS: dict[str, tuple[str, ...]] = {
     "dropout": (
         "model.name=cnn",
         "model.options={ dropout = 0.3 }",
-        "training.batch_size=301",
+        *IMAGES,
         "training.schedule={ name = 'cosine', minimum = 0.1 }",
         'training.metrics=["accuracy", "auc"]',
-        'training.phases=[{ after = 2, learning_rate = 0.002, frozen = ["conv"] }]',
-        "training.epochs=3",
+        'training.phases=[{ after = 1, learning_rate = 0.002, frozen = ["conv"] }]',
     ),
     "statistics": (
         "model.name=cifar_cnn",
         "data.name=synthetic",
-        "data.options={ shape = [8, 8, 3], samples = 150, classes = 3 }",
-        "training.batch_size=30",
+        "data.options={ shape = [4, 4, 3], samples = 70, classes = 3 }",
+        "training.batch_size=15",
         "training.optimizer=sgd",
         "training.learning_rate=0.01",
         "training.options={ clipnorm = 0.5 }",
         'training.metrics=["f1_score"]',
         "training.mixed_precision=false",
+        *UNJUDGED,
     ),
-    "user_model": ("model.name=", "model.python=own.py:build", "model.options={ units = 12 }"),
+    "user_model": (
+        *OWN_MODEL,
+        "model.options={ units = 12 }",
+        "training.optimizer=sgd",
+        "training.learning_rate=0.01",
+        UNTESTED,
+    ),
 }
 TWO_CPUS = ('devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]',)
 SERVED = ("distribution.strategy=parameter_server", "devices.carve=")
@@ -94,7 +107,7 @@ APART = (
     "training.optimizer=sgd",
     "training.learning_rate=0.05",
     "training.batch_size=50",
-    "data.test_fraction=0",
+    UNTESTED,
 )
 WAYS = {
     "none": ("devices.carve=",),
@@ -119,8 +132,17 @@ def allowed(folder: Path) -> None:
 
 def refused() -> dict[str, tuple[str, ...]]:
     """Plans of models that workers by themselves cannot train."""
-    own = ("model.name=", "model.python=own.py:build")
-    return {wrong: (*own, f"model.options={{ units = 12, wrong = '{wrong}' }}") for wrong in WRONG}
+    return {
+        wrong: (*OWN_MODEL, f"model.options={{ units = 12, wrong = '{wrong}' }}") for wrong in WRONG
+    }
+
+
+def plans_of(way: str) -> dict[str, tuple[str, ...]]:
+    """The plans that a test reads of a way."""
+    if way == "apart":
+        return {"mlp": APART}
+    more = {"none": {"mlp": APART}, "one worker": refused()}
+    return PLANS | more.get(way, {})
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +152,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     def printed(way: str) -> dict[str, str]:
         folder = tmp_path_factory.mktemp("scripts")
         allowed(folder)
-        plans = PLANS | (refused() if way == "one worker" else {})
-        plans = {"mlp": APART} if way == "apart" else plans | {"mlp": APART}
+        plans = plans_of(way)
         paths = [script(folder, name, *each, *WAYS[way]) for name, each in plans.items()]
         failing = [path for path in paths if path.stem in WRONG]
         printed = printed_by(paths, folder, failing)

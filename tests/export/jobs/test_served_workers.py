@@ -22,7 +22,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.processes]
 
 CLOSE = 1e-6
 # Neither the samples by the batch, nor the batch by the workers, is divided evenly.
-COMMON = ("devices.carve=", "training.epochs=400", "training.batch_size=301")
+COMMON = (
+    "devices.carve=",
+    "training.epochs=400",
+    "training.batch_size=301",
+    "data.test_fraction=0",
+)
 TOGETHER = ("distribution.strategy=parameter_server", "cluster.updates=sync")
 EPOCHS = 6
 MORE = 20
