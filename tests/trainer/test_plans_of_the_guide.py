@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import warm_members
+from made_images import two_classes
 from training_runs import running
 from written_code import Written
 
@@ -28,19 +29,23 @@ def shown(kind: str) -> list[tuple[str, str]]:
     return [(page, text) for page, all_ in pages for of, text in FENCED.findall(all_) if of == kind]
 
 
-PLANS = {
-    f"{page}: {loads(text).name}": loads(text)
+WHOLE = [
+    (page, loads(text))
     for page, text in shown("toml")
     if "version = " in text and "[[axes]]" not in text
-}
+]
+PLANS = {f"{page}: {plan.name}": plan for page, plan in WHOLE}
 
 
 @pytest.fixture
 def folder(written: Written, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty folder, with the code of the guide that names its file."""
+    """A folder with the code of the guide that names its file, and the data that plans name."""
     for _, code in shown("python"):
         if named := NAMED.match(code):
             written(code, named[1])
+    two_classes(tmp_path / "images", each=100)
+    homes = (f"{40 + number},{number % 5},{9.5 * number},1" for number in range(200))
+    (tmp_path / "homes.csv").write_text("\n".join(["size,rooms,price,trust", *homes]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -60,3 +65,7 @@ def assert_trains(plan: Plan, folder: Path) -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_that_a_plan_of_the_guide_trains(name: str, folder: Path) -> None:
     assert_trains(PLANS[name], folder)
+
+
+def test_that_each_plan_of_the_guide_has_a_name_of_its_own_on_its_page() -> None:
+    assert len(PLANS) == len(WHOLE)
