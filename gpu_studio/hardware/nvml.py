@@ -9,11 +9,12 @@ and the doctor share.
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+import pynvml
 
 from gpu_studio.common.figures import MIB
 from gpu_studio.hardware.host import plain_bus_id
@@ -46,40 +47,40 @@ class Unknown:
         return self.code in LASTING
 
 
-# The driver's own numbers, which never change. They are not taken from pynvml: to import that takes
-# an eighth of a sampler's start, and where there is no driver it is of no use.
-UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND = 1, 2, 3, 4, 6
-INSUFFICIENT_POWER, NOT_LOADED, TIMEOUT, IRQ_ISSUE, NO_LIBRARY, TOO_OLD = 8, 9, 10, 11, 12, 13
-CORRUPTED_INFOROM, LOST, RESET_REQUIRED, OPERATING_SYSTEM, MISMATCH = 14, 15, 16, 17, 18
-OUT_OF_MEMORY, UNKNOWN = 20, 999
-GONE = (LOST, RESET_REQUIRED)
-DRIVER_GONE = (UNINITIALIZED, NOT_LOADED, MISMATCH)
+TIMEOUT = pynvml.NVML_ERROR_TIMEOUT
+MISMATCH = pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH
+NOT_SUPPORTED = pynvml.NVML_ERROR_NOT_SUPPORTED
+TOO_OLD = pynvml.NVML_ERROR_FUNCTION_NOT_FOUND
+GONE = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
+DRIVER_GONE = (pynvml.NVML_ERROR_UNINITIALIZED, pynvml.NVML_ERROR_DRIVER_NOT_LOADED, MISMATCH)
 LASTING = (NOT_SUPPORTED, TOO_OLD)
-MEMORY_2 = 40 | 2 << 24
-"""The second form of what is asked of memory, by the size of its structure and its number."""
-NO_ATTACH = 2
+MEMORY_2 = pynvml.nvmlMemory_v2
+NO_ATTACH = pynvml.NVML_INIT_FLAG_NO_ATTACH
 """Start NVML without waking every card."""
-LIBRARY = "libnvidia-ml.so.1"
 
 WHY = {
-    UNINITIALIZED: "NVML was not started",
-    INVALID_ARGUMENT: "the driver does not understand the question",
-    NOT_SUPPORTED: "not supported by this card",
-    NO_PERMISSION: "no permission",
-    NOT_FOUND: "the driver does not find it",
-    INSUFFICIENT_POWER: "the card's power cables are not connected",
-    NOT_LOADED: "the NVIDIA driver is installed but not loaded",
-    TIMEOUT: "the driver did not answer in time",
-    IRQ_ISSUE: "the driver has a problem with the card's interrupts",
-    NO_LIBRARY: f"no NVIDIA driver is installed on this machine ({LIBRARY} is not there)",
-    TOO_OLD: "the driver is too old to tell",
-    CORRUPTED_INFOROM: "the card's own memory of facts (infoROM) is corrupted",
-    LOST: "lost: the driver no longer answers for it",
-    RESET_REQUIRED: "the card needs a reset",
-    OPERATING_SYSTEM: "the operating system refused",
-    MISMATCH: "the NVIDIA driver was updated while the old one still runs: restart the machine",
-    OUT_OF_MEMORY: "the driver is out of memory",
-    UNKNOWN: "the driver does not say why",
+    pynvml.NVML_ERROR_UNINITIALIZED: "NVML was not started",
+    pynvml.NVML_ERROR_INVALID_ARGUMENT: "the driver does not understand the question",
+    pynvml.NVML_ERROR_NOT_SUPPORTED: "not supported by this card",
+    pynvml.NVML_ERROR_NO_PERMISSION: "no permission",
+    pynvml.NVML_ERROR_NOT_FOUND: "the driver does not find it",
+    pynvml.NVML_ERROR_INSUFFICIENT_POWER: "the card's power cables are not connected",
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is installed but not loaded",
+    pynvml.NVML_ERROR_TIMEOUT: "the driver did not answer in time",
+    pynvml.NVML_ERROR_IRQ_ISSUE: "the driver has a problem with the card's interrupts",
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: (
+        "no NVIDIA driver is installed on this machine (libnvidia-ml.so.1 is not there)"
+    ),
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the driver is too old to tell",
+    pynvml.NVML_ERROR_CORRUPTED_INFOROM: "the card's own memory of facts (infoROM) is corrupted",
+    pynvml.NVML_ERROR_GPU_IS_LOST: "lost: the driver no longer answers for it",
+    pynvml.NVML_ERROR_RESET_REQUIRED: "the card needs a reset",
+    pynvml.NVML_ERROR_OPERATING_SYSTEM: "the operating system refused",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
+        "the NVIDIA driver was updated while the old one still runs: restart the machine"
+    ),
+    pynvml.NVML_ERROR_MEMORY: "the driver is out of memory",
+    pynvml.NVML_ERROR_UNKNOWN: "the driver does not say why",
 }
 
 
@@ -91,8 +92,6 @@ NO_START = (
 
 def ask(call: Callable[..., T], *arguments: Any) -> T | Unknown:
     """The result of an NVML call, or why there is none."""
-    import pynvml
-
     try:
         return call(*arguments)
     except pynvml.NVMLError as error:
@@ -111,27 +110,11 @@ def ask(call: Callable[..., T], *arguments: Any) -> T | Unknown:
 
 def query(function: str, *arguments: Any) -> Any | Unknown:
     """The result of the NVML function of that name, or why there is none; raises nothing."""
-    if not _is_library_there():
-        return Unknown(WHY[NO_LIBRARY], NO_LIBRARY)
-    import pynvml
-
     return ask(getattr(pynvml, function), *arguments)
-
-
-def _is_library_there() -> bool:
-    if "pynvml" in sys.modules:  # it looks by itself, each time, or has another library
-        return True
-    try:
-        ctypes.CDLL(LIBRARY)
-    except OSError:
-        return False
-    return True
 
 
 def use_library(library: Any) -> None:
     """Use `library`, an object with NVML's C functions, in place of the driver's from now on."""
-    import pynvml
-
     pynvml.nvmlLib = library
     pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001 - pynvml has no other way
 
@@ -143,7 +126,7 @@ def address(handle: Any) -> int:
 
 def start(answer: Unknown | None) -> Unknown | None:
     """Start NVML; the result says what to do if the driver itself says nothing."""
-    if answer is not None and answer.code == UNKNOWN:
+    if answer is not None and answer.code == pynvml.NVML_ERROR_UNKNOWN:
         return Unknown(NO_START, answer.code)
     return answer
 
@@ -151,12 +134,12 @@ def start(answer: Unknown | None) -> Unknown | None:
 @contextmanager
 def running() -> Iterator[Unknown | None]:
     """NVML for the duration of the block; yields an `Unknown` if it could not be started."""
-    failure = start(query("nvmlInit"))
+    failure = start(ask(pynvml.nvmlInit))
     try:
         yield failure
     finally:
         if failure is None:
-            query("nvmlShutdown")
+            ask(pynvml.nvmlShutdown)
 
 
 Call = tuple[Any, ...]

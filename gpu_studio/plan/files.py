@@ -178,11 +178,6 @@ INLINE = frozenset({"options", "loss", "schedule", "layers", "class_weight"})
 """Keys whose tables stand on the key's own line."""
 
 
-# Most keys and texts are written as they are. The rest tomli_w writes, a character at a time.
-_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_PLAIN_TEXT = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\"\\]*")
-
-
 def dumps(plan: Plan) -> str:
     """The plan as TOML, which `loads` converts back to an equal plan."""
     tables = to_tables(plan)
@@ -224,8 +219,6 @@ def inline(value: Any) -> str:
         return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(inline, value))}]"
-    if isinstance(value, str) and _PLAIN_TEXT.fullmatch(value):
-        return f'"{value}"'
     return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")
 
 
@@ -235,8 +228,6 @@ def _name_first(key: str) -> bool:
 
 
 def _key(key: str) -> str:
-    if _PLAIN_KEY.fullmatch(key):
-        return key
     return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")
 
 

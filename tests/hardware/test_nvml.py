@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
-import sys
 
 import pynvml
 import pytest
 from fake_nvml import FakeCard, FakeNvml, installed
-from patience import PATIENCE_S
 
 from gpu_studio.hardware import nvml
 from gpu_studio.hardware.nvml import Unknown, ask
@@ -157,55 +154,6 @@ def test_that_a_failing_count_is_told_in_words():
         assert cards() == Unknown("the driver does not say why")
 
     assert library.running == 0
-
-
-NUMBERS = {
-    "UNINITIALIZED": nvml.UNINITIALIZED,
-    "INVALID_ARGUMENT": nvml.INVALID_ARGUMENT,
-    "NOT_SUPPORTED": nvml.NOT_SUPPORTED,
-    "NO_PERMISSION": nvml.NO_PERMISSION,
-    "NOT_FOUND": nvml.NOT_FOUND,
-    "INSUFFICIENT_POWER": nvml.INSUFFICIENT_POWER,
-    "DRIVER_NOT_LOADED": nvml.NOT_LOADED,
-    "TIMEOUT": nvml.TIMEOUT,
-    "IRQ_ISSUE": nvml.IRQ_ISSUE,
-    "LIBRARY_NOT_FOUND": nvml.NO_LIBRARY,
-    "FUNCTION_NOT_FOUND": nvml.TOO_OLD,
-    "CORRUPTED_INFOROM": nvml.CORRUPTED_INFOROM,
-    "GPU_IS_LOST": nvml.LOST,
-    "RESET_REQUIRED": nvml.RESET_REQUIRED,
-    "OPERATING_SYSTEM": nvml.OPERATING_SYSTEM,
-    "LIB_RM_VERSION_MISMATCH": nvml.MISMATCH,
-    "MEMORY": nvml.OUT_OF_MEMORY,
-    "UNKNOWN": nvml.UNKNOWN,
-}
-
-
-def test_that_the_drivers_numbers_are_those_of_pynvml():
-    theirs = {name: getattr(pynvml, f"NVML_ERROR_{name}") for name in NUMBERS}
-
-    assert theirs == NUMBERS
-    assert (pynvml.nvmlMemory_v2, pynvml.NVML_INIT_FLAG_NO_ATTACH) == (
-        nvml.MEMORY_2,
-        nvml.NO_ATTACH,
-    )
-
-
-def test_that_pynvml_is_not_imported_where_there_is_no_library_and_the_reason_is_the_same():
-    code = (
-        "import ctypes, sys\n"
-        "def not_there(name): raise OSError(name)\n"
-        "ctypes.CDLL = not_there\n"
-        "from gpu_studio.hardware import nvml\n"
-        "with nvml.running() as failure: print(failure.why, failure.code, sep='|')\n"
-        "print('pynvml' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, timeout=PATIENCE_S, check=True, text=True
-    )
-
-    why = "no NVIDIA driver is installed on this machine (libnvidia-ml.so.1 is not there)"
-    assert done.stdout.splitlines() == [f"{why}|{pynvml.NVML_ERROR_LIBRARY_NOT_FOUND}", "False"]
 
 
 def test_that_a_missing_library_is_a_missing_driver(monkeypatch):

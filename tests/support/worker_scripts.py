@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
+import pytest
 import warm_python
 from exported_scripts import write_script
 
+from gpu_studio.cli.entry import run_command
 from gpu_studio.contract.directory import slug
 from gpu_studio.export import files_beside
 from gpu_studio.export.jobs import SCRIPT, job_text
@@ -33,6 +37,26 @@ def warm_interpreter(folder: Path) -> Path:
     path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     path.chmod(0o700)
     return path
+
+
+def environment(folder: Path) -> Mapping[str, str]:
+    """What the processes get; a killed one leaves temporary files of TensorFlow behind."""
+    python = str(warm_interpreter(folder))
+    (folder / "tmp").mkdir()
+    own = {"PYTHON": python, "TF_CPP_MIN_LOG_LEVEL": "3", "TMPDIR": str(folder / "tmp")}
+    return {**os.environ, **own}
+
+
+def cluster(runs: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """The exit code of `gpu-studio cluster`, and what it wrote as its output and as errors."""
+    code = run_command(["--runs-dir", str(runs), "cluster", *words])
+    said = capsys.readouterr()
+    return code, said.out.strip(), said.err
+
+
+def read(path: Path) -> str:
+    """What a file holds so far; nothing if it is not there yet."""
+    return path.read_text() if path.exists() else ""
 
 
 def workers_of(folder: Path, number: int) -> list[psutil.Process]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -13,9 +11,8 @@ import pytest
 from patience import PATIENCE_S
 from slurm_practice import practice_slurm
 from training_runs import Finished, small_plan, trained, until
-from worker_scripts import losses_by_epoch, warm_interpreter, workers_of, write_job
+from worker_scripts import cluster, environment, losses_by_epoch, read, workers_of, write_job
 
-from gpu_studio.cli.entry import run_command
 from gpu_studio.plan import save
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]
@@ -48,18 +45,6 @@ def check(output: str, alone: Finished) -> None:
     assert len(alone.epochs) == EPOCHS, alone.log
     for number, expected in enumerate(alone.epochs, start=1):
         assert printed[number] == pytest.approx(expected, abs=CLOSE, rel=CLOSE)
-
-
-def environment(folder: Path) -> Mapping[str, str]:
-    """What the processes get; a killed one leaves temporary files of TensorFlow behind."""
-    python = str(warm_interpreter(folder))
-    (folder / "tmp").mkdir()
-    own = {"PYTHON": python, "TF_CPP_MIN_LOG_LEVEL": "3", "TMPDIR": str(folder / "tmp")}
-    return {**os.environ, **own}
-
-
-def read(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
 
 
 def of_kind(folder: Path, kind: str, number: int) -> list[psutil.Process]:
@@ -121,24 +106,21 @@ def test_that_slurm_trains_with_servers_stops_and_goes_on_and_nothing_is_left(
     for name, value in environment(tmp_path).items():
         monkeypatch.setenv(name, value)
 
-    def cluster(*words: str) -> tuple[int, str, str]:
-        code = run_command(["--runs-dir", str(runs), "cluster", *words])
-        said = capsys.readouterr()
-        return code, said.out.strip(), said.err
-
     with practice_slurm(tmp_path / "slurm") as slurm:
         monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])
-        code, first, said = cluster("submit", str(plan_file), "--detach")
+        code, first, said = cluster(runs, capsys, "submit", str(plan_file), "--detach")
         assert code == 0, said
         told = runs / "small" / f"small-{first}.out"
         until(lambda: "epoch 2/" in read(told), PATIENCE_S)
-        assert cluster("stop", first)[0] == 0
-        code, out, said = cluster("follow", first)
+        assert cluster(runs, capsys, "stop", first)[0] == 0
+        code, out, said = cluster(runs, capsys, "follow", first)
         assert (code, "--resume goes on" in out) == (3, True), out
         more = ("--set", f"training.epochs={MORE}")
-        code, second, said = cluster("submit", str(plan_file), "--detach", "--resume", *more)
+        code, second, said = cluster(
+            runs, capsys, "submit", str(plan_file), "--detach", "--resume", *more
+        )
         assert code == 0, said
-        code, out, said = cluster("follow", second)
+        code, out, said = cluster(runs, capsys, "follow", second)
         assert code == 0, out
         assert f"Job {second} has ended well." in said
         for number in range(2):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from patience import PATIENCE_S
 from slurm_practice import practice_slurm
 from training_runs import Finished, small_plan, trained, until
-from worker_scripts import losses_by_epoch, warm_interpreter, workers_of, write_job
+from worker_scripts import cluster, environment, losses_by_epoch, read, workers_of, write_job
 
-from gpu_studio.cli.entry import run_command
 from gpu_studio.plan import Plan, save
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]
@@ -55,18 +51,6 @@ def check(output: str, alone: Finished) -> None:
             assert abs(printed[number][name] - value) <= CLOSE, (number, name)
 
 
-def read(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
-
-
-def environment(folder: Path) -> Mapping[str, str]:
-    """What the workers get; a killed one leaves temporary files of TensorFlow behind."""
-    python = str(warm_interpreter(folder))
-    (folder / "tmp").mkdir()
-    own = {"PYTHON": python, "TF_CPP_MIN_LOG_LEVEL": "3", "TMPDIR": str(folder / "tmp")}
-    return {**os.environ, **own}
-
-
 def test_that_launch_commands_train_to_the_losses_of_one_process_though_a_worker_is_killed(
     tmp_path, alone
 ):
@@ -104,33 +88,30 @@ def test_that_slurm_trains_stops_goes_on_with_more_and_starts_a_killed_task_agai
     for name, value in environment(tmp_path).items():
         monkeypatch.setenv(name, value)
 
-    def cluster(*words: str) -> tuple[int, str, str]:
-        code = run_command(["--runs-dir", str(runs), "cluster", *words])
-        said = capsys.readouterr()
-        return code, said.out.strip(), said.err
-
     with practice_slurm(tmp_path / "slurm") as slurm:
         monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])
-        code, first, said = cluster("submit", str(plan_file), "--detach")
+        code, first, said = cluster(runs, capsys, "submit", str(plan_file), "--detach")
         assert code == 0, said
         told = runs / "small" / f"small-{first}.out"
         until(lambda: "epoch 2/" in read(told), PATIENCE_S)
-        assert cluster("stop", first)[0] == 0
-        code, out, said = cluster("follow", first)
+        assert cluster(runs, capsys, "stop", first)[0] == 0
+        code, out, said = cluster(runs, capsys, "follow", first)
         assert (code, "--resume goes on" in out) == (3, True), out
         assert f"Job {first} has ended well." in said
         assert "gpu-studio cluster submit PLAN --resume" in said
 
-        code, _, said = cluster("submit", str(plan_file), "--detach")
+        code, _, said = cluster(runs, capsys, "submit", str(plan_file), "--detach")
         assert (code, "--force" in said) == (2, True)
         more = ("--set", "cluster.workers=3", f"training.epochs={MORE}")
-        code, second, said = cluster("submit", str(plan_file), "--detach", "--resume", *more)
+        code, second, said = cluster(
+            runs, capsys, "submit", str(plan_file), "--detach", "--resume", *more
+        )
         assert code == 0, said
         told_later = runs / "small" / f"small-{second}.out"
         until(lambda: losses_by_epoch(read(told_later)) != {}, PATIENCE_S)
         (process,) = workers_of(told_later.parent, 2)
         process.kill()
-        code, out, said = cluster("follow", second)
+        code, out, said = cluster(runs, capsys, "follow", second)
         assert code == 0, out
         assert "All workers start again from what they kept." in out
         assert "runs on n[0-1]" in said
@@ -144,11 +125,9 @@ def test_that_a_job_is_refused_before_it_is_submitted_where_it_could_not_run(
     save(plan_of('cluster.slurm={ time = "5", partition = "nowhere" }'), plan_file)
     with practice_slurm(tmp_path / "slurm") as slurm:
         monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])
-        words = ["--runs-dir", str(tmp_path / "runs"), "cluster"]
-        assert run_command([*words, "submit", str(plan_file)]) == 2
-        said = capsys.readouterr()
-        assert "Invalid partition name specified" in said.out
-        assert "Nothing is submitted" in said.err
+        code, out, said = cluster(tmp_path / "runs", capsys, "submit", str(plan_file))
+        assert (code, "Invalid partition name specified" in out) == (2, True)
+        assert "Nothing is submitted" in said
         assert slurm.run("squeue", "-h") == ""
-        assert run_command([*words, "stop", "77"]) == 2
-        assert "Invalid job id" in capsys.readouterr().err
+        code, _, said = cluster(tmp_path / "runs", capsys, "stop", "77")
+        assert (code, "Invalid job id" in said) == (2, True)
