@@ -173,6 +173,11 @@ class RunJob:
             self._asked = time.monotonic()  # after the answer, which may have taken long
         return self.job
 
+    def look_anew(self) -> SlurmJob:
+        """How the job is now, however lately it was asked for."""
+        self._asked = float("-inf")
+        return self.look()
+
     def ask_to_stop(self) -> bool:
         """Have the workers keep their state after the same step; return whether Slurm told them."""
         try:
@@ -194,10 +199,8 @@ class RunJob:
     def close(self, status: int) -> None:
         """Let the job end with this status; one that waits is cancelled."""
         self._let_end(status)
-        if self.job is not None:
-            self._asked = float("-inf")
-            if self.look().state == "PENDING":
-                self.cancel()
+        if self.job is not None and self.look_anew().state == "PENDING":
+            self.cancel()
 
     def cancel(self) -> None:
         """End it at once, whatever it does; one that is only being submitted ends as it begins."""

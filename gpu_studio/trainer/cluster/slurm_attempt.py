@@ -236,9 +236,29 @@ class SlurmAttempt(Attempt):
             # Slurm may be about to put it back into the queue.
             self._ended = self._ended or time.monotonic()
             if time.monotonic() - self._ended > ENDED_S:
-                again: Again = "costs" if job.state in _FOR_NO_FAULT else "never"
-                return Loss("", f"Slurm's job {job.id} {job.words}", self._errors(), again)
-        return super()._lost()
+                return self._loss_of_job(job)
+        loss = super()._lost()
+        return loss and self._loss_by_job(loss)
+
+    def _loss_by_job(self, loss: Loss) -> Loss:
+        """What lost a worker: its job, if that ends or goes back into the queue, or it alone.
+
+        Slurm ends the workers of a job that somebody cancels, and says first that it does so.
+        """
+        end = time.monotonic() + ENDED_S
+        job = self._by.look_anew()
+        while job.state == "COMPLETING" or (job.ended and job.state in _FOR_NO_FAULT):
+            if self._stopping() or time.monotonic() > end:
+                break
+            time.sleep(POLL_S)
+            job = self._by.look_anew()
+        if job.waits or job.restarts > self._by.ordered:
+            return self._put_back()
+        return self._loss_of_job(job) if job.ended else loss
+
+    def _loss_of_job(self, job: SlurmJob) -> Loss:
+        again: Again = "costs" if job.state in _FOR_NO_FAULT else "never"
+        return Loss("", f"Slurm's job {job.id} {job.words}", self._errors(), again)
 
     @property
     def why_stopped(self) -> str:

@@ -175,6 +175,18 @@ def test_that_a_job_that_somebody_cancels_ends_the_run_in_slurm_s_words(
     assert run.of(Warned) == [], "nothing starts again what somebody has ended"
 
 
+def test_that_a_job_cancelled_while_its_workers_begin_is_not_ordered_again(
+    run: InSlurm, slurm: PracticeSlurm
+) -> None:
+    run.start({"0": "silent", "1": "silent"})
+    run.wait_for(lambda: len(members_of(run.run.path)) == 2)
+    known = cluster_file.read(run.run)
+    assert known is not None
+    slurm.run("scancel", known.job)
+    assert str(run.finished()) == f"Slurm's job {known.job} was cancelled."
+    assert run.of(Warned) == []
+
+
 def test_that_workers_of_other_versions_are_refused_with_both(run: InSlurm) -> None:
     run.start({"1": "older"})
     said = str(run.finished())
