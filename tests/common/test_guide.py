@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 import gpu_studio
 from gpu_studio.common.guide import FIRST, anchor_of, guide
@@ -213,6 +214,8 @@ def test_that_reading_the_guide_starts_neither_tensorflow_nor_a_window():
         "import sys; from gpu_studio.cli import main; assert main(['guide', 'concepts']) == 0; "
         "print([name for name in ('tensorflow', 'keras', 'PySide6') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert done.stdout.startswith("# Words and ideas"), done.stderr
     assert done.stdout.rstrip().endswith("[]")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from patience import PATIENCE_S
 from real_runs import eventually, has_trained, told, train_by_hand
 
 from gpu_studio.common import safe_files
@@ -66,7 +67,7 @@ def test_that_readers_who_probe_all_the_time_do_not_keep_a_trainer_out(path):
         thread.start()
     try:
         for _ in range(20):
-            lock.take(path, timeout=20).release()
+            lock.take(path, timeout=PATIENCE_S).release()
     finally:
         stop.set()
         for thread in threads:

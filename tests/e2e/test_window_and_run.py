@@ -135,7 +135,7 @@ def press_train(qtbot, window_process, environment, runs: Path) -> None:
         # A press that comes before the window listens is lost; one that comes after must not be
         # followed by another.
         with suppress(qtbot.TimeoutError):
-            qtbot.waitUntil(lambda: bool(catalogue.directories(runs)), timeout=10_000)
+            qtbot.waitUntil(lambda: bool(catalogue.directories(runs)), timeout=30_000)
         return bool(catalogue.directories(runs))
 
     qtbot.waitUntil(pressed)

@@ -336,11 +336,11 @@ def test_that_a_real_slurm_is_asked_before_the_start_and_each_node_examines_itse
         first = slurm.run(
             "sbatch", "--parsable", "--output=/dev/null", "--ntasks=6", "--wrap", "sleep 600"
         )
-        until(lambda: job_of(first).state == "RUNNING", 30)
+        until(lambda: job_of(first).state == "RUNNING", PATIENCE_S)
         second = slurm.run(
             "sbatch", "--parsable", "--output=/dev/null", "--ntasks=6", "--wrap", "true"
         )
-        until(lambda: job_of(second).reason in ("Resources", "Priority"), 30)
+        until(lambda: job_of(second).reason in ("Resources", "Priority"), PATIENCE_S)
         assert "waits:" in job_of(second).words
         slurm.run("scancel", first)
         assert slurm.ended(second) == "COMPLETED"

@@ -307,7 +307,7 @@ def dpkg(root: Path, *words: str | Path) -> None:
     """Install or remove something below `root`, as whoever runs the test."""
     command = ["dpkg", f"--root={root}", f"--log={root}/log", "--force-script-chrootless"]
     command += ["--force-not-root", "--force-depends", "--force-bad-path", *map(str, words)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
 
 
 def test_that_the_debian_package_installs_what_runs_there_and_is_removed_whole(deb, tmp_path):
@@ -317,7 +317,7 @@ def test_that_the_debian_package_installs_what_runs_there_and_is_removed_whole(d
     (root / "var/lib/dpkg/status").touch()
     dpkg(root, "--install", deb)
     command = [root / "opt/gpu-studio/bin/python", "-m", "gpu_studio", "--version"]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S)
     assert said.stdout == f"gpu-studio {gpu_studio.__version__}\n"
     (site,) = (root / "opt/gpu-studio/lib").glob("python*/site-packages")
     assert {path.name for path in (site / "tensorflow").iterdir()} == {"__init__.py", "__pycache__"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fake_asker
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.runs.questions import answer_cache
@@ -110,8 +111,8 @@ def test_that_another_python_s_answers_are_not_kept(tmp_path):
     (tmp_path / "python").symlink_to(sys.executable)
     command = [str(tmp_path / "python"), SCRIPT]
 
-    assert not ask("devices", command=command, timeout=30).kept
-    assert not ask("devices", command=command, timeout=30).kept
+    assert not ask("devices", command=command, timeout=PATIENCE_S).kept
+    assert not ask("devices", command=command, timeout=PATIENCE_S).kept
 
 
 def test_that_answers_are_private():

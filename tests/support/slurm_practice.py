@@ -196,7 +196,7 @@ def _end(daemons: Mapping[str, subprocess.Popen[bytes]], environment: Mapping[st
         done = subprocess.run(listed, env=dict(environment), capture_output=True, text=True)
         return not done.stdout.strip()
 
-    until(none_left, 20)
+    until(none_left, PATIENCE_S)
     for daemon in reversed(list(daemons.values())):
         daemon.send_signal(signal.SIGTERM)
     end = time.monotonic() + 10

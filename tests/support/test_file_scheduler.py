@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from file_scheduler import FileScheduling
+from patience import PATIENCE_S
 
 ARGUMENTS = ("-p", "xdist", "-p", "file_scheduler", "-p", "no:cacheprovider")
 CRASH = "import os\ndef test_crash(): os._exit(1)\n"
@@ -28,7 +29,7 @@ def run_files(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     def run(workers: int, **files: str) -> pytest.RunResult:
         pytester.makepyfile(**files)
         how = (f"--numprocesses={workers}", "--dist=loadfile", "--no-loadscope-reorder")
-        return pytester.runpytest_subprocess(*ARGUMENTS, *how, timeout=120)
+        return pytester.runpytest_subprocess(*ARGUMENTS, *how, timeout=PATIENCE_S)
 
     return run
 

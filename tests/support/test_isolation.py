@@ -13,6 +13,7 @@ from pathlib import Path
 import isolation
 import network
 import pytest
+from patience import PATIENCE_S
 
 HOMES = []
 
@@ -86,6 +87,6 @@ def test_that_this_machine_can_be_reached():
     with socket.create_server(("127.0.0.1", 0)) as server:
         answering = threading.Thread(target=lambda: server.accept()[0].close())
         answering.start()
-        with socket.create_connection(server.getsockname(), timeout=5) as client:
+        with socket.create_connection(server.getsockname(), timeout=PATIENCE_S) as client:
             assert client.recv(1) == b""
         answering.join()

@@ -31,9 +31,19 @@ from gpu_studio.trainer.cluster.workers import Worker
 from gpu_studio.trainer.errors import ClusterError
 
 ENDED_S = 10.0
+"""So long after its end Slurm may still put a job back into its queue."""
+COMPLETING_S = 300.0
+"""So long a job may take to end: Slurm gives its processes 30 s by default, its nodes longer."""
 _FOR_NO_FAULT = ("NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
 _SHELL_SIGNAL = 128
 """A shell adds this to the number of the signal that ended a process."""
+
+
+def _may_change(job: SlurmJob) -> float:
+    """So many seconds a job that ends, or has ended, may take to be what it will stay."""
+    if job.state == "COMPLETING":
+        return COMPLETING_S
+    return ENDED_S if job.state in _FOR_NO_FAULT else 0.0
 
 
 class SlurmTask(Worker):
@@ -245,11 +255,8 @@ class SlurmAttempt(Attempt):
 
         Slurm ends the workers of a job that somebody cancels, and says first that it does so.
         """
-        end = time.monotonic() + ENDED_S
-        job = self._by.look_anew()
-        while job.state == "COMPLETING" or (job.ended and job.state in _FOR_NO_FAULT):
-            if self._stopping() or time.monotonic() > end:
-                break
+        began, job = time.monotonic(), self._by.look_anew()
+        while not self._stopping() and time.monotonic() - began < _may_change(job):
             time.sleep(POLL_S)
             job = self._by.look_anew()
         if job.waits or job.restarts > self._by.ordered:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_images import put, two_classes
+from patience import PATIENCE_S
 
 from gpu_studio.common.shown_values import PREVIEWED
 from gpu_studio.placement.plan_facts import DataFacts, PlanFacts, decoded
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.processes
 
 def told(data: Data, base: Path) -> PlanFacts:
     plan = with_absolute_files(Plan(data=data), base)
-    return decoded(ask("data", about=data_question(plan), timeout=60).value)
+    return decoded(ask("data", about=data_question(plan), timeout=PATIENCE_S).value)
 
 
 def facts(data: Data, base: Path) -> DataFacts:
@@ -244,9 +245,9 @@ def test_that_no_module_of_tensorflow_is_needed(tmp_path) -> None:
     program = (
         f"from gpu_studio.trainer.answers.data import answer; answer({asked!r}, print); import sys"
     )
-    assert ask("data", about=asked, command=_program(tmp_path, program), timeout=60).value == {
-        "heavy": []
-    }
+    assert ask(
+        "data", about=asked, command=_program(tmp_path, program), timeout=PATIENCE_S
+    ).value == {"heavy": []}
 
 
 def _program(folder: Path, program: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.trainer.cluster.channel import pair
 from gpu_studio.trainer.errors import ClusterError, PlanRefused
@@ -48,7 +49,7 @@ class Sums:
     """Sums what two teams add, each in a thread of its own."""
 
     def __init__(self) -> None:
-        self._all_are_here = threading.Barrier(2, timeout=60)
+        self._all_are_here = threading.Barrier(2, timeout=PATIENCE_S)
         self._given: list[Any] = []
         self.made = 0
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from gpu_studio.hosts import slurm_run
 from gpu_studio.hosts.slurm import SlurmError, SlurmJob, SlurmSilentError
 from gpu_studio.hosts.slurm_run import MAIL, RunJob
 from gpu_studio.plan.cluster_values import Cluster
-from gpu_studio.trainer.cluster.channel import Heartbeat, line_of
+from gpu_studio.trainer.cluster.channel import Gone, Heartbeat, line_of
 from gpu_studio.trainer.cluster.slurm_attempt import SlurmAttempt
 from gpu_studio.trainer.errors import ClusterError
 
@@ -44,9 +46,9 @@ class Watched(SlurmAttempt):
         return loss.words if loss else ""
 
 
-def watched(run: Supervised, job: RunJob, number: int = 0) -> Watched:
+def watched(run: Supervised, job: RunJob, number: int = 0, *, stopping: bool = True) -> Watched:
     begun = Watched(
-        job, run.run, Cluster(lost_after=5), 1, number, None, run, run.write, lambda: True
+        job, run.run, Cluster(lost_after=5), 1, number, None, run, run.write, lambda: stopping
     )
     begun.begin()
     return begun
@@ -143,3 +145,30 @@ def test_that_each_job_of_a_run_is_told_by_its_number(
     assert (known.job, known.attempt) == ("8", 1)
     watched(run, job, 2)
     assert len(run.of(Log)) == 2, "its nodes are its own still"
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        (("COMPLETING", "COMPLETING", "CANCELLED"), "Slurm's job 7 was cancelled."),
+        (("COMPLETING", "TIMEOUT"), "Slurm's job 7 was ended by its time limit of 00:05:00."),
+        (("COMPLETING", "PENDING"), "Slurm has put the job back into its queue."),
+        (("NODE_FAIL", "PENDING"), "Slurm has put the job back into its queue."),
+        (("RUNNING",), "Worker 0 was ended by SIGTERM."),
+    ],
+)
+def test_that_what_lost_a_worker_is_asked_of_slurm(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch, states: tuple[str, ...], words: str
+) -> None:
+    submits(monkeypatch, "7")
+    told = iter(("RUNNING", *states))
+    known = SlurmJob("7", "", "RUNNING", "None", "", "00:05:00")
+    monkeypatch.setattr(slurm_run, "job_of", lambda _number: replace(known, state=next(told)))
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    begun = watched(run, RunJob(run.run, ""), stopping=False)
+    monkeypatch.setattr(slurm_run, "ASK_S", 3600.0)
+    assert begun.look() == ""
+    with (run.run.of_worker(0, "worker", 0).path / MAIL).open("ab") as mail:
+        mail.write(line_of(Gone(128 + signal.SIGTERM)))
+    assert begun.look() == words
+    assert list(told) == []

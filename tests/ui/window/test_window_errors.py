@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton
@@ -85,7 +86,7 @@ def test_that_an_error_that_comes_again_and_again_is_shown_once(keeper) -> None:
 def test_that_an_error_in_a_thread_is_shown_too(keeper, qtbot) -> None:
     thread = threading.Thread(target=lambda: 1 / 0)
     thread.start()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     qtbot.waitUntil(lambda: len(dialogs()) == 1)
 
 
