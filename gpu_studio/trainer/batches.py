@@ -166,6 +166,9 @@ def stream_parts(
             parts = whole_batches(data, timed=timed)
         else:
             parts = _dataset_parts(stream, data, Cut(batch, batch, replicas, own))
+    if stream.in_turn and not isinstance(stream, PythonStream):
+        options.experimental_optimization.inject_prefetch = False
+        return parts.with_options(options)
     return parts.prefetch(max(PREFETCHED, 2 * replicas)).with_options(options)
 
 
@@ -218,6 +221,7 @@ def _global_batches(stream: DatasetStream, batch: int, skipped: int) -> tf.data.
     """Yield each global batch of a stream, and 1 with the last of the pass, else 0."""
     data = stream.elements(skipped if stream.batched else skipped * batch)
     data = data if stream.batched else data.batch(batch)
+    data = data.take(stream.due) if stream.due and not stream.in_turn else data
     ends_unseen = stream.steps(batch) is None and not stream.endless
     if ends_unseen and not can_be_whole(data):
         data = data.map(_as_it_stands(stream.parts))

@@ -87,6 +87,7 @@ class Loop:
             self.hooks.begin()
             held = self._session.dataset.validation
             pass_over(held, self._session.cut_for, self._settings, self.progress)
+            self._passes.take_turns(held)
             reason = self._train()
             self._end()
             return self._finished(reason, self._test())
@@ -237,6 +238,7 @@ class Loop:
 
     def _nothing_is_left(self) -> bool:
         """Whether the data could be read once, and have been; then say so."""
+        self.progress = self._passes.begun(self.progress)
         if not (self.progress.passes and self._passes.ends):
             return False
         said, advice = nothing_left(self.progress.epoch, self._settings.epochs)

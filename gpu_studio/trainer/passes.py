@@ -18,6 +18,7 @@ from gpu_studio.plan.rules.start_rules import never_ends
 from gpu_studio.trainer import batches
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split
+from gpu_studio.trainer.data.python_streams import PythonStream
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.meters import Call
 from gpu_studio.trainer.progress import TrainingProgress
@@ -36,6 +37,9 @@ class Passes:
         self._parts: Any = None
         self._open: list[Any] = []
         """The iterator over the pass under way, if it has begun: nothing else may hold it."""
+        self._begun = False
+        self._until = 0
+        """How far the pass is read in the turn under way."""
 
     @property
     def steps_per_epoch(self) -> int | None:
@@ -51,6 +55,33 @@ class Passes:
     def ends(self) -> bool:
         """Whether nothing follows the pass under way."""
         return self._split.stream is not None and self._split.stream.once
+
+    def take_turns(self, held: Split | None) -> None:
+        """Read nothing beyond the end of an epoch before `held` has been read to validate it.
+
+        So it is where Python code makes both, and may draw both from the same random numbers. As
+        `fit` does, if the code itself reads nothing ahead.
+        """
+        mine, other = self._split.stream, held and held.stream
+        if self._an_epoch and mine and other and mine.runs_python and other.runs_python:
+            mine.in_turn = True
+
+    def begun(self, at: TrainingProgress) -> TrainingProgress:
+        """Begin an epoch where it was left: in a new pass, if nothing is left of the one before."""
+        stream = self._split.stream
+        if not isinstance(stream, PythonStream) or not stream.in_turn or at.step_in_epoch:
+            return at
+        ended, self._open = self._open, []
+        batches.let_go(ended)
+        self._begun = self._begun and at.pass_steps == self._until  # else a callback ended it
+        if not at.pass_steps or self.is_known or stream.endless:
+            return at
+        self._begin(stream, at)
+        if stream.goes_on(self._cut.batch):
+            return at
+        stream.end()
+        self._begun = False
+        return at.in_new_pass(at.passes + 1)
 
     def left(self, at: TrainingProgress) -> int | None:
         """Return how many steps of the epoch are left at most; None if only the data know."""
@@ -76,13 +107,21 @@ class Passes:
             return batches.training_stream(
                 split, cut, self._seed, at.passes, at.pass_samples, timed=True
             )
-        stream.begin(at.passes, at.pass_steps * (1 if stream.batched else cut.batch))
+        self._begin(stream, at)
         given, whole = (cut.batch, cut.replicas), batches.is_default(self._strategy)
-        if at.pass_steps:
+        if at.pass_steps and not isinstance(stream, PythonStream):
             return batches.stream_parts(stream, *given, at.pass_steps, cut.own, whole=whole)
         if self._parts is None:
             self._parts = batches.stream_parts(stream, *given, own=cut.own, whole=whole)
         return self._parts
+
+    def _begin(self, stream: Any, at: TrainingProgress) -> None:
+        if not self._begun:
+            stream.begin(at.passes, at.pass_steps * (1 if stream.batched else self._cut.batch))
+        self._begun = stream.in_turn
+        if stream.in_turn:
+            stream.due = self._an_epoch - at.step_in_epoch
+            self._until = at.pass_steps + stream.due
 
     def after(self, at: TrainingProgress, call: Call) -> tuple[TrainingProgress, np.ndarray]:
         """Return the progress after a call, and how many samples each of its steps had."""
@@ -105,6 +144,7 @@ class Passes:
         if self._split.stream is not None and self._open:
             self._split.stream.end()
             ended, self._open = self._open, []
+            self._begun = False
             batches.let_go(ended)
 
 
@@ -118,6 +158,7 @@ class SplitReading:
             whole = stream.steps(cut.batch)
             stream.whole = not most or (whole is not None and most >= whole)
             stream.most = most * (1 if stream.batched else cut.batch)
+            stream.due = most
         self._parts: Any = None
         self._over = False
         self._open: list[Any] = []

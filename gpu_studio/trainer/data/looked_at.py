@@ -35,6 +35,12 @@ def shuffles(data: tf.data.Dataset) -> bool:
     return any("Shuffle" in type(each).__name__ for each in _parts(data))
 
 
+def runs_python(data: tf.data.Dataset) -> bool:
+    """Whether Python code runs in the pipeline, as far as it shows its parts."""
+    made = (each.function.graph for part in _parts(data) for each in part._functions())  # noqa: SLF001
+    return any(b"PyFunc" in each.as_graph_def().SerializeToString() for each in made)
+
+
 def _parts(data: Any) -> Iterator[Any]:
     yield data
     for each in data._inputs():  # noqa: SLF001 (no public name)

@@ -46,6 +46,13 @@ class PythonStream(Stream):
     def __init__(self, function: UserFunction, seed: int) -> None:
         super().__init__(function, seed)
         self._number = self._skipped = 0
+        self._under_way: Iterator[Any] | None = None
+        self._left_at: Any = None
+
+    @property
+    def runs_python(self) -> bool:
+        """As of `Stream`."""
+        return True
 
     def _learn(self, came: list[Any]) -> None:
         found = [self._whole(each) for each in came]
@@ -64,22 +71,59 @@ class PythonStream(Stream):
     def begin(self, number: int, skipped: int) -> None:
         """Prepare the pass, which begins once it is iterated."""
         self._number, self._skipped = number, skipped
+        self._under_way = self._left_at = None
 
     def batches(self, size: int) -> Iterator[tuple[Any, bool]]:
         """Yield each batch of the pass that was begun, and whether it is known to end it.
 
         Samples that come one by one are put together to batches of `size`. Where nobody knows how
-        many batches there are, one is read ahead.
+        many batches there are, one is read ahead, but none that is not yet due.
         """
-        whole = self._pulled() if self.batched else _gathered(self._pulled(), size)
+        whole = self._due_of(self._rest_of_pass(size))
         if self.endless or self.steps(size) is not None:
-            yield from ((batch, False) for batch in whole)
+            yield from ((batch, False) for _, batch in whole)
             return
         held = list(islice(whole, 1))
-        for batch in whole:
-            yield held.pop(), False
-            held.append(batch)
-        yield from ((batch, True) for batch in held)
+        for each in whole:
+            yield held.pop()[1], False
+            held.append(each)
+        yield from ((batch, number != self.due) for number, batch in held)
+
+    def _rest_of_pass(self, size: int) -> Iterator[Any]:
+        if self._under_way is None or not self.in_turn:
+            self._under_way = self._pulled() if self.batched else _gathered(self._pulled(), size)
+        return self._under_way
+
+    def _due_of(self, rest: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+        """Yield the batches that are due, by their numbers from 1 on.
+
+        Others may draw random numbers before the next are due, but not where this goes on: a
+        resumed run does not know theirs.
+        """
+        if self._left_at is not None:
+            _go_on_drawing(self._left_at)
+        for number, batch in enumerate(islice(rest, self.due or None), 1):
+            if self.in_turn and number == self.due and not self._draws_on:
+                self._left_at = _drawn()
+            yield number, batch
+
+    @property
+    def _draws_on(self) -> bool:
+        """Whether it draws on where whatever else draws random numbers has left off."""
+        return False
+
+    def goes_on(self, size: int) -> bool:
+        """Whether the pass has more batches, after those that were due and have been read."""
+        rest = self._rest_of_pass(size)
+        if self._left_at is not None:
+            _go_on_drawing(self._left_at)
+        try:
+            more = list(islice(rest, 1))
+        except Exception:
+            self.check()
+            raise
+        self._under_way, self._left_at = chain(more, rest), self._left_at and _drawn()
+        return bool(more)
 
     def _set_seeds(self) -> None:
         """Let the code draw the random numbers of the pass that was begun."""
@@ -196,16 +240,20 @@ class GeneratorStream(PythonStream):
         came = self._peek_at(opened)
         self._learn(came)
         self._first, self._rest, self._taken = came, opened, 0
-        self._drawn: Any = (random.getstate(), np.random.get_state())
+        self._at_text = _drawn()
+
+    @property
+    def _draws_on(self) -> bool:
+        """As of `PythonStream`: what a script gives `fit` draws on where its text has left it."""
+        return self._again is None and bool(self.function.begins)
 
     def _set_seeds(self) -> None:
-        """As of `PythonStream`; what a script gives `fit` draws on where its text has left it."""
-        if self._again is not None or not self.function.begins:
+        """As of `PythonStream`."""
+        if not self._draws_on:
             super()._set_seeds()
-        elif self._drawn is not None and not self.most:  # a model has been made meanwhile
-            random.setstate(self._drawn[0])
-            np.random.set_state(self._drawn[1])
-            self._drawn = None
+        elif self._at_text is not None and not self.most:  # a model has been made meanwhile
+            _go_on_drawing(self._at_text)
+            self._at_text = None
 
     def _read(self) -> Iterator[Any]:
         if self._again is not None:
@@ -300,6 +348,16 @@ class SequenceStream(PythonStream):
                 yield ahead.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _drawn() -> Any:
+    """Where Python's and NumPy's random numbers are."""
+    return random.getstate(), np.random.get_state()
+
+
+def _go_on_drawing(drawn: Any) -> None:
+    random.setstate(drawn[0])
+    np.random.set_state(drawn[1])
 
 
 def set_seeds(seed: int, number: int) -> None:

@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.plan_facts import UNKNOWN_LENGTH, WITHOUT_END
-from gpu_studio.trainer.data.looked_at import shuffles, to_look_at
+from gpu_studio.trainer.data.looked_at import runs_python, shuffles, to_look_at
 from gpu_studio.trainer.data.trees import called, flat, leaves, mapped, packed
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.errors import DataError, TrainerError
@@ -56,6 +56,10 @@ class Stream:
     """Whether each epoch is a whole pass."""
     most = 0
     """Elements that each reading takes, if not all."""
+    due = 0
+    """Batches that are read until others read theirs, if not all."""
+    in_turn = False
+    """Whether a pass goes on where it was when the batches that were due had been read."""
     shuffled = False
     """Whether its batches are taken in another order in each pass."""
     resumes = (
@@ -104,6 +108,11 @@ class Stream:
     @property
     def spec(self) -> Any:
         """The types and shapes of a batch, None where an axis differs or is not known."""
+        raise NotImplementedError
+
+    @property
+    def runs_python(self) -> bool:
+        """Whether Python code makes its elements, which may draw from what others draw from."""
         raise NotImplementedError
 
     @property
@@ -326,6 +335,11 @@ class DatasetStream(Stream):
         if self.batched:
             return self._data.element_spec
         return self._data.batch(1).element_spec
+
+    @property
+    def runs_python(self) -> bool:
+        """As of `Stream`."""
+        return runs_python(self._data)
 
     def _refuse_composites(self) -> None:
         for spec in tf.nest.flatten(self._data.element_spec):
