@@ -64,8 +64,8 @@ class ArrayFacts:
 
     `path` leads to it in the structure that it is part of: names of dictionaries, places of tuples;
     `()` is the structure itself. `shape` is that of a sample. `ids`, `one_hot`, `sparse`,
-    `between` and `missing` say more of a target, as in `plan.targets.Target`; `missing` also of an
-    input. Ends of a model have a `name`. A model gets bytes that are `scaled` divided by 255.
+    `between` and `missing` say more of a target, as in `plan.targets.Target`. Ends of a model have
+    a `name`. A model gets bytes that are `scaled` divided by 255.
     """
 
     path: tuple[str | int, ...] = ()
@@ -349,6 +349,7 @@ class DataFacts:
     and `y_…` say nothing. `streamed` is what is known of data that come batch by batch, `batches of
     32, their number unknown`, 0 samples where unknown; they `varies` if their shapes are not fixed.
     `fit` is what the `fit` of the script that gives them gets of what a plan has by the same names.
+    `lacking` are sentences on the samples, of whichever split, that hold no finite numbers.
     """
 
     name: str
@@ -381,6 +382,7 @@ class DataFacts:
     targets: tuple[ArrayFacts, ...] = ()
     weights: tuple[ArrayFacts, ...] = ()
     fit: Mapping[str, Any] = field(default_factory=dict)
+    lacking: tuple[str, ...] = ()
 
     @property
     def nested(self) -> bool:

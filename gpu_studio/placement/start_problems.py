@@ -71,15 +71,12 @@ def _lengths(plan: Plan, data: DataFacts) -> Iterator[Problem]:
 
 def _lacking(plan: Plan, data: DataFacts) -> Iterator[Problem]:
     """No built-in model masks or replaces what is no number."""
-    for each in data.inputs if plan.model.name is not None else ():
-        if each.missing is not None:
-            name = "/".join(("x", *map(str, each.path)))
-            advice = (
-                f"{name} in {data.name} holds values that are no finite numbers, first in sample "
-                f"{each.missing}, and the loss would be no number, either: fill them in, or drop "
-                "those samples"
-            )
-            yield Problem("model.name", shown(plan.model.name), advice)
+    for words in data.lacking if plan.model.name is not None else ():
+        advice = (
+            f"in {data.name}, {words.removesuffix('.')}; the loss would be no number, either: "
+            "fill them in, or drop those samples"
+        )
+        yield Problem("model.name", shown(plan.model.name), advice)
 
 
 def _warm_up(plan: Plan, data: DataFacts, machine: Machine | None) -> Iterator[Problem]:

@@ -54,10 +54,8 @@ class Loop:
         self._identity = {**session.identity(), "parts": session.cut.replicas}
         self._telemetry, self._checkpoints = telemetry, checkpoints
         self._settings = session.plan.training
-        self._pace, self._evaluation_pace = (
-            CallLength(self._settings.steps_per_call),
-            CallLength(self._settings.steps_per_call),
-        )
+        length = self._settings.steps_per_call
+        self._pace, self._evaluation_pace = CallLength(length), CallLength(length)
         self._judge = Judge(self._settings.checkpoint, session.program.measures)
         self._passes = session.passes
         self._readings: dict[int, SplitReading] = {}

@@ -232,6 +232,7 @@ def facts_of(dataset: Dataset) -> DataFacts:
         varies=bool(train.stream and train.stream.varies),
         in_memory=not train.streamed,
         fit=dataset.fit,
+        lacking=tuple(dict.fromkeys(each.words for s in dataset.splits for each in s.lacking)),
     )
 
 
@@ -244,13 +245,8 @@ def arrays_of(dataset: Dataset) -> tuple[tuple[ArrayFacts, ...], ...]:
         shape = tuple(int(size) for size in array.shape[1:])
         return ArrayFacts(path, shape, "string" if is_text(array.dtype) else kind)
 
-    lacks = {each.path: each.first for each in train.lacking}
     inputs = [
-        replace(
-            described(path, x, kinds[(0, *path)]),
-            scaled=train.is_scaled(number),
-            missing=lacks.get(path),
-        )
+        replace(described(path, x, kinds[(0, *path)]), scaled=train.is_scaled(number))
         for number, (path, x) in enumerate(leaves(train.x))
     ]
     targets = [

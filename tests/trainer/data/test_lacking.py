@@ -11,8 +11,10 @@ import zoo_runs
 from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_file
-from gpu_studio.plan import Data
-from gpu_studio.trainer.answers.data import arrays_of, as_bytes
+from gpu_studio.placement.known_problems import known_problems
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.plan import Data, ModelSettings, Plan
+from gpu_studio.trainer.answers.data import as_bytes, facts_of
 from gpu_studio.trainer.data import load_data
 from gpu_studio.trainer.data.lacking import UNLESS, lacking, refuse_unmasked
 from gpu_studio.trainer.errors import DataError
@@ -73,11 +75,23 @@ def test_that_data_tell_the_first_sample_that_lacks_some_once_and_the_range_of_a
     x = np.linspace(-2, 3, 240, dtype=np.float32).reshape(20, 4, 3, 1)
     np.savez(tmp_path / "some.npz", x=holding(x, (4, 1, 2, 0), (9, 0, 0, 0)), y=np.arange(20) % 2)
     found = load_data(Data(file="some.npz", test_fraction=0.2), 0, tmp_path)
-    (inputs,), *_ = arrays_of(found)
-    assert inputs.missing == 4
     said = "x holds 2 values that are no finite numbers, in 2 samples, first in sample 4."
+    assert facts_of(found).lacking == (said,)
     assert [note for note in found.notes if "finite" in note] == [f"{said} {UNLESS}"]
     assert np.isfinite(found.train.range()).all()
+
+
+def test_that_what_only_samples_to_validate_with_lack_is_a_problem_of_the_plan(
+    tmp_path: Path,
+) -> None:
+    y = np.arange(6) % 2
+    np.savez(tmp_path / "own.npz", x_train=ROWS, y_train=y, x_val=holding(ROWS, (4, 2)), y_val=y)
+    facts = facts_of(load_data(Data(file="own.npz", test_fraction=0.0), 0, tmp_path))
+    (problem,) = known_problems(Plan(model=ModelSettings("mlp")), PlanFacts(facts, None))
+    said = (
+        "in own.npz, x_val holds a value that is no finite number, in sample 4; column 2, counted"
+    )
+    assert said in str(problem)
 
 
 def test_that_a_pixel_that_is_no_number_is_shown_as_none() -> None:
