@@ -12,7 +12,10 @@ from gpu_studio.trainer.environment import at_last, remove_own
 WRITES_ON = """
 import os, sys, threading
 from pathlib import Path
+from gpu_studio.trainer import environment
 from gpu_studio.trainer.environment import profile_folder, remove_own
+
+environment._PATIENCE_S = float(sys.argv[1])
 
 def leave():
     remove_own()
@@ -29,7 +32,9 @@ threading.Event().wait()
 
 def test_that_a_profile_that_is_still_written_is_waited_for_and_removed(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    ended = subprocess.run([sys.executable, "-c", WRITES_ON], timeout=PATIENCE_S, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", WRITES_ON, str(PATIENCE_S)], timeout=PATIENCE_S, check=False
+    )
     assert ended.returncode == 7
     assert not list(tmp_path.iterdir())
 

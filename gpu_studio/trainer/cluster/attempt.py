@@ -318,8 +318,9 @@ class Attempt:
         if worker.silent <= self._cluster.lost_after:
             return ""
         stopped = worker.is_stopped
-        # While TensorFlow begins, a process may say nothing for a while though it works.
-        patience = self._cluster.start_within if self._phase == "starting" else 0
+        # While Python and TensorFlow begin, a process may say nothing for a while though it works:
+        # also one that comes for another, while the others train.
+        patience = 0 if worker.begun else self._cluster.start_within
         if not stopped and worker.silent <= patience:
             return ""
         how = "was stopped by a signal, and" if stopped else ""

@@ -157,12 +157,13 @@ class SlurmAttempt(Attempt):
 
     def _is_put_back(self) -> bool:
         """Whether the job goes back into the queue, which Slurm shows once its tasks are gone."""
-        end = time.monotonic() + ENDED_S
-        while not self._stopping() and time.monotonic() < end:
+        began = time.monotonic()
+        while not self._stopping():
             job = self._by.look()
             if job.waits or job.restarts > self._by.ordered:
                 return True
-            if job.ended:
+            longest = _may_change(job) if job.ended else max(ENDED_S, _may_change(job))
+            if time.monotonic() - began >= longest:
                 return False
             time.sleep(POLL_S)
         return False

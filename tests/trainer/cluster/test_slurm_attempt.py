@@ -17,6 +17,7 @@ from gpu_studio.hosts import slurm_run
 from gpu_studio.hosts.slurm import SlurmError, SlurmJob, SlurmSilentError
 from gpu_studio.hosts.slurm_run import MAIL, RunJob
 from gpu_studio.plan.cluster_values import Cluster
+from gpu_studio.trainer.cluster import slurm_attempt
 from gpu_studio.trainer.cluster.channel import Gone, Heartbeat, line_of
 from gpu_studio.trainer.cluster.slurm_attempt import SlurmAttempt
 from gpu_studio.trainer.errors import ClusterError
@@ -34,10 +35,16 @@ class Watched(SlurmAttempt):
         """Order the workers, and take them to be training."""
         self._start_all()
         self._enter("training")
+        for worker in self._workers:
+            worker.begun = True
 
     def ask_to_stop(self) -> bool:
         """Pass a stop on."""
         return self._ask_to_stop()
+
+    def is_put_back(self) -> bool:
+        """Whether Slurm has stopped the workers to start them again."""
+        return self._is_put_back()
 
     def look(self) -> str:
         """Hear the workers once; why one of them is lost, empty if none is."""
@@ -171,4 +178,32 @@ def test_that_what_lost_a_worker_is_asked_of_slurm(
     with (run.run.of_worker(0, "worker", 0).path / MAIL).open("ab") as mail:
         mail.write(line_of(Gone(128 + signal.SIGTERM)))
     assert begun.look() == words
+    assert list(told) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "back"),
+    [
+        (("RUNNING", "PENDING"), True),
+        ((*["COMPLETING"] * 5, "PENDING"), True),
+        (("PREEMPTED", "PENDING"), True),
+        ((*["COMPLETING"] * 5, "CANCELLED"), False),
+        (("RUNNING", "RUNNING", "RUNNING"), False),
+    ],
+)
+def test_that_a_job_that_takes_long_to_end_is_awaited_to_see_whether_it_begins_again(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch, states: tuple[str, ...], back: bool
+) -> None:
+    now, told = 100.0, iter(states)
+    known = SlurmJob("7", "", "RUNNING", "None", "", "00:05:00")
+
+    def sleep(_seconds: float) -> None:
+        nonlocal now
+        now += slurm_attempt.ENDED_S / 2
+
+    submits(monkeypatch, "7")
+    monkeypatch.setattr(slurm_run, "job_of", lambda _number: replace(known, state=next(told)))
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    assert watched(run, RunJob(run.run, ""), stopping=False).is_put_back() is back
     assert list(told) == []

@@ -17,6 +17,7 @@ from typing import Any
 import fake_member
 import psutil
 import pytest
+from patience import PATIENCE_S
 from supervised import Supervised
 
 from gpu_studio.contract import cluster_file
@@ -29,6 +30,7 @@ from gpu_studio.contract.events import (
     Workers,
 )
 from gpu_studio.hosts import slurm_run
+from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.trainer.cluster import attempt, supervisor, workers
 from gpu_studio.trainer.errors import ClusterError, WorkerFailed
 
@@ -53,6 +55,13 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "GRACE_SECONDS", 0.1)
 
 
+@pytest.fixture
+def words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others of a lost worker say what followed from it: that is waited for as long as a busy
+    machine needs."""
+    monkeypatch.setattr(attempt, "GRACE_SECONDS", PATIENCE_S)
+
+
 def test_that_three_workers_train_to_the_end_and_it_is_told_who_took_part(run: Supervised) -> None:
     end = run.train({}, "cluster.workers=3")
     assert (end.reason, end.step) == ("completed", fake_member.STEPS)
@@ -71,6 +80,7 @@ def test_that_three_workers_train_to_the_end_and_it_is_told_who_took_part(run: S
     assert [(each.state, each.step) for each in last] == [("ended", fake_member.STEPS)] * 3
 
 
+@pytest.mark.usefixtures("words")
 def test_that_after_a_loss_all_start_again_from_the_newest_checkpoint(run: Supervised) -> None:
     run.checkpoint(1)
     end = run.train({"0.1": "dies", "0.0": "follows"})
@@ -85,6 +95,7 @@ def test_that_after_a_loss_all_start_again_from_the_newest_checkpoint(run: Super
     assert steps == list(range(fake_member.STEPS)), "each step is told once"
 
 
+@pytest.mark.usefixtures("words")
 def test_that_without_restarts_the_first_cause_ends_the_run_and_the_rest_is_folded(
     run: Supervised,
 ) -> None:
@@ -276,6 +287,20 @@ def test_that_a_lost_worker_of_servers_comes_back_while_the_others_go_on(run: Su
     differing = [one.title for one, two in zip(first, second, strict=True) if one.pid != two.pid]
     assert differing == ["worker 1"]
     assert [place.address for place in first] == [place.address for place in second]
+
+
+def test_that_a_worker_that_comes_back_may_take_as_long_to_begin_as_at_the_start(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = workers.Worker.silent.fget  # type: ignore[attr-defined]
+    late = Cluster().lost_after + 1.0
+
+    def slow(worker: workers.Worker) -> float:
+        return float(silent(worker)) if worker.begun else late
+
+    monkeypatch.setattr(workers.Worker, "silent", property(slow))
+    assert run.train({"chief": "awaits", "worker 1": "dies"}, SERVED).reason == "completed"
+    assert len(run.of(Warned)) == 1
 
 
 @pytest.mark.usefixtures("silence")
