@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+import tensorflow as tf
 from tensorflow.python.ops import while_v2
 
 from gpu_studio.placement.layer_holds import LayerHolds, held_around, outliving, spared_by_copies
@@ -181,12 +182,12 @@ class Graph:
 
     def _operation(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Operation:
         made = [(self.numbers[x.ref()], self.size(x)) for x in op.outputs]
-        again = pools_again(op, on_cpu=on_cpu)
+        shared, again = _shared(op), pools_again(op, on_cpu=on_cpu)
         if again:
             made = [*self._beside(op, self.size(op.inputs[1])), *made]
         return Operation(
             takes=(
-                *(self.numbers[x.ref()] for x in op.inputs),
+                *(self.numbers[x.ref()] for x in shared or op.inputs),
                 *(self._places_of_maxima(op) if on_cpu else ()),
             ),
             makes=(*made, *((*self._waiting(op), *self._workspace(op)) if on_cpu else ())),
@@ -195,7 +196,7 @@ class Graph:
                 for before in op.control_inputs
                 if before.name in self._places
             ),
-            shares=op.type in SHARING,
+            shares=bool(shared),
             overwrites=again or op.type in OVERWRITING or op.type in LOOPS,
             scratch=self._scratch(op, scratch, on_cpu=on_cpu),
             reads=self._variable(op, op.outputs[0]) if op.type == _READING else None,
@@ -237,7 +238,7 @@ class Graph:
         )
 
     def _seconds(self, op: Any, batch: int) -> float:
-        if op.type in _NO_MEMORY or op.type in SHARING or op.type == "Placeholder":
+        if op.type in _NO_MEMORY or _shared(op) or op.type == "Placeholder":
             return 0.0
         sizes = [size_of(x, self.batch) for x in (*op.inputs, *op.outputs)]
         # An update reads the variable too, and writes it.
@@ -259,9 +260,25 @@ def size_of(tensor: Any, batch: int) -> Size:
 
 def root(tensor: Any) -> Any:
     """Return the tensor whose memory `tensor` shares."""
-    while tensor.op.type in SHARING:
-        tensor = tensor.op.inputs[tensor.value_index]
+    while shared := _shared(tensor.op):
+        tensor = shared[tensor.value_index]
     return tensor
+
+
+def _shared(op: Any) -> Sequence[Any]:
+    """Return the inputs whose memory its outputs are, in order; none if they have their own.
+
+    A product with 1.0, as swish makes one, is the other factor: TensorFlow's optimizer of graphs
+    leaves it out, forward and back (seen in a trace).
+    """
+    if op.type in SHARING:
+        return list(op.inputs)
+    product = op.type == "Mul" and op.outputs[0].dtype.is_floating
+    factors = list(op.inputs) if product else []
+    for one, other in zip(factors, reversed(factors), strict=True):
+        if one.shape.rank == 0 and tf.get_static_value(one) == 1:
+            return [other]
+    return []
 
 
 # Loops, which recurrent layers are made of
@@ -327,7 +344,7 @@ def _ahead(loop: Any, batch: int) -> int:
     for op in body.operations:
         if op.inputs and all(x.ref() in free or x.op.type == "Const" for x in op.inputs):
             free.update(x.ref() for x in op.outputs)
-            own = op.type not in SHARING and op.type != "Placeholder"
+            own = not _shared(op) and op.type != "Placeholder"
             made += own * sum(body.size(x).per_sample for x in op.outputs)
     collected = [_collected(x, batch) for x in loop.outputs if x.dtype.name == "variant"]
     left = sum(size.per_sample // size.pieces for size in collected)

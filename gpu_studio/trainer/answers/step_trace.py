@@ -20,6 +20,7 @@ from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds, MetOutputs
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.trainer.answers.going_back import TAPE, is_taped, own_gradients
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.sent_tensors import (
     given_back,
@@ -50,10 +51,8 @@ prime divides grows with the batch. No weight of the model has such a size, so o
 size of every tensor for any batch."""
 _LOOP = "while"
 """The scope that a run's loop over steps gives to all operations; no layer's."""
-BACKWARD = "gradient_tape/"
 _CONVOLUTIONS = ("Conv2D", "Conv3D", "DepthwiseConv")
 """How the types of convolutions and of their gradients begin; those over one axis are `Conv2D`."""
-"""What the names of the operations that compute gradients begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +204,7 @@ class _Step:
     def __init__(self, trace: StepTrace, *, loaded: bool, rewriting: Rewriting | None) -> None:
         self._trace, self._loaded, self._rewriting = trace, loaded, rewriting
         self.graph = Graph(trace.graph, trace.batch)
+        self._own = own_gradients(self.graph.operations, trace.layer_of, trace.gradients)
         self._kept = self._kept_tensors()
 
     # Layers
@@ -214,17 +214,17 @@ class _Step:
         among = frozenset(self._numbers(ref.deref() for ref in self._kept))
         keeping = {path: kept.get(path, 0) for path in self._trace.outputs}
         paths, keepers = self._paths(), self._keep_inputs()
-        going_back = list(map(_is_backward, self.graph.operations))
+        going_back = list(map(self._is_backward, self.graph.operations))
         held = self.graph.held(among, paths, keeping)
         late = self.graph.held(among, paths, keeping, going_back)
         spared = self.graph.spared(held, among, paths, keeping, going_back)
         moved = self._moved_forward()
-        lent = lent_bytes(self.graph, paths, self._keepers(), _is_backward)
-        given = given_back(self.graph, paths, _is_backward)
+        lent = lent_bytes(self.graph, paths, self._keepers(), self._is_backward)
+        given = given_back(self.graph, paths, self._is_backward)
         added, outputs = self._added_up(), self._output_bytes()
         convolving = self._convolving()
-        meets = meets_of(self.graph, self._trace.layer_of, outputs, _is_backward)
-        meetings = meetings_of(self.graph, self._trace.layer_of, _is_backward)
+        meets = meets_of(self.graph, self._trace.layer_of, outputs, self._is_backward)
+        meetings = meetings_of(self.graph, self._trace.layer_of, self._is_backward)
         found = {}
         for path, calls in self._trace.outputs.items():
             holds, more = held.get(path, LayerHolds()), moved.get(path, 0)
@@ -257,8 +257,8 @@ class _Step:
         if (run := self._rewritten) is None:
             return {}
         last, layer = next(reversed(self._trace.outputs), ""), partial(self._path_of, renamed=True)
-        traced = waiting_for_gradients(self.graph, layer, last, _is_backward)
-        moved = waiting_for_gradients(run, layer, last, _is_backward)
+        traced = waiting_for_gradients(self.graph, layer, last, self._is_backward)
+        moved = waiting_for_gradients(run, layer, last, self._is_backward)
         return {path: max(0, size - traced.get(path, 0)) for path, size in moved.items()}
 
     @cached_property
@@ -287,12 +287,12 @@ class _Step:
 
     def _kept_tensors(self) -> set[Any]:
         """Return the roots of tensors that forward operations make and backward operations read."""
-        taken = (x for op in self.graph.operations if _is_backward(op) for x in op.inputs)
-        roots = {root(x).ref() for x in taken if not _is_backward(x.op)}
+        taken = (x for op in self.graph.operations if self._is_backward(op) for x in op.inputs)
+        roots = {root(x).ref() for x in taken if not self._is_backward(x.op)}
         return {
             ref
             for ref in roots
-            if not _is_backward(ref.deref().op) and ref.deref().op.type != "Placeholder"
+            if not self._is_backward(ref.deref().op) and ref.deref().op.type != "Placeholder"
         }
 
     def _keep_inputs(self) -> set[str]:
@@ -301,9 +301,9 @@ class _Step:
         return {
             path
             for op, path in zip(self.graph.operations, self._paths(), strict=True)
-            if _is_backward(op)
+            if self._is_backward(op)
             for source in (root(x).op for x in op.inputs)
-            if not _is_backward(source)
+            if not self._is_backward(source)
             and made_in.get(source.name, "") != path
             and self.graph.size(source.outputs[0]).per_sample
         }
@@ -334,7 +334,7 @@ class _Step:
             elif op.type == "ZerosLike":  # for a loop's gradient, made when all layers are
                 makers[op.name] = makers.get(root(op.inputs[0]).op.name, layer)
             # Where gradients of several ways meet, they are added outside of all scopes.
-            elif not (_is_backward(op) or any(_is_backward(x.op) for x in op.inputs)):
+            elif not (self._is_backward(op) or any(self._is_backward(x.op) for x in op.inputs)):
                 between.append(op.name)
         return makers
 
@@ -342,9 +342,12 @@ class _Step:
         forward: dict[str, float] = {}
         backward: dict[str, float] = {}
         for op, path in zip(self.graph.operations, self._paths(), strict=True):
-            sums = backward if _is_backward(op) else forward
+            sums = backward if self._is_backward(op) else forward
             sums[path] = sums.get(path, 0.0) + flops_with_loops(op) / self._trace.batch
         return forward, backward
+
+    def _is_backward(self, op: Any) -> bool:
+        return is_taped(op) or op.name in self._own
 
     def _paths(self) -> list[str]:
         """Return the layer of each operation; empty where there is none."""
@@ -352,9 +355,9 @@ class _Step:
 
     def _path_of(self, op: Any, *, renamed: bool = False) -> str:
         """Return the layer of an operation; one that may be `renamed` is known by its scope."""
-        known = self._trace.layer_of.get(op.name, "")
-        if _is_backward(op) or (renamed and not known):
-            return _scoped(op.name.removeprefix(BACKWARD), self._scopes) or known
+        known = self._trace.layer_of.get(op.name, "") or self._own.get(op.name, "")
+        if self._is_backward(op) or (renamed and not known):
+            return _scoped(op.name.removeprefix(TAPE), self._scopes) or known
         return known
 
     @cached_property
@@ -412,10 +415,6 @@ class _Step:
 
     def _numbers(self, tensors: Iterable[Any]) -> Iterator[int]:
         return (self.graph.numbers[x.ref()] for x in tensors if x.ref() in self.graph.numbers)
-
-
-def _is_backward(op: Any) -> bool:
-    return bool(op.name.startswith(BACKWARD))
 
 
 def _scoped(name: str, scopes: dict[str, str]) -> str | None:

@@ -1,0 +1,90 @@
+"""Gradients that functions compute themselves, such as swish's, in a traced step."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SAMPLES, FEATURES, UNITS = 1009, 5, 6
+
+
+@pytest.fixture(scope="module")
+def traced():
+    """A step of two dense layers with a swish between them, and what it traced of the layers."""
+    import tensorflow as tf
+
+    first, last = (tf.Variable(tf.ones(shape)) for shape in ((FEATURES, UNITS), (UNITS, 1)))
+    outputs, layer_of, gradients = {}, {}, []
+
+    @tf.function(autograph=False)
+    def step(x):
+        graph = tf.compat.v1.get_default_graph()
+
+        def called(layer, call, given):
+            before = len(graph.get_operations())
+            with tf.name_scope(layer):
+                made = call(given)
+            layer_of.update({op.name: layer for op in graph.get_operations()[before:]})
+            outputs[layer] = [[made]]
+            return made
+
+        with tf.GradientTape() as tape:
+            made = called("first", lambda x: tf.matmul(x, first), x)
+            made = called("swish", tf.nn.silu, made)
+            loss = tf.reduce_sum(called("last", lambda x: tf.matmul(x, last), made))
+        gradients.extend(tape.gradient(loss, (first, last)))
+        first.assign_sub(0.1 * gradients[0])
+        last.assign_sub(0.1 * gradients[1])
+
+    graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, FEATURES))).graph
+    return SimpleNamespace(graph=graph, layer_of=layer_of, outputs=outputs, gradients=gradients)
+
+
+def test_that_a_gradient_that_a_function_computes_is_known_with_its_layer(traced):
+    """TensorFlow names it as none of its tape's, and the updates that come after it neither."""
+    from gpu_studio.trainer.answers.going_back import own_gradients
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    operations = Graph(traced.graph, SAMPLES).operations
+    own = own_gradients(operations, traced.layer_of, traced.gradients)
+    kinds = {op.name: op.type for op in operations}
+    assert set(own.values()) == {"swish"}
+    assert sorted(kinds[name] for name in own if kinds[name] != "Const") == [
+        "AddV2", "Mul", "Mul", "Mul", "Mul", "Mul", "Sigmoid", "Sub"
+    ]  # fmt: skip
+
+
+def test_that_a_swish_keeps_what_it_takes_and_makes_and_none_of_its_gradient(traced):
+    """What it takes is the dense layer's output, what it makes is what the next layer takes."""
+    from gpu_studio.trainer.answers.step_trace import StepTrace, costs_of
+
+    trace = StepTrace(traced.graph, SAMPLES, traced.layer_of, traced.outputs, traced.gradients)
+    found = costs_of(trace, rewriting=None, rehearsed=False).layers
+    row = UNITS * 4
+    assert {name: each.kept_bytes for name, each in found.items()} == {
+        "first": row, "swish": row, "last": 0
+    }  # fmt: skip
+    assert found["swish"].keeps_inputs
+    assert found["swish"].gives_back == found["last"].gives_back == 1
+    assert found["swish"].flops_backward > found["swish"].flops_forward > 0
+
+
+@pytest.mark.parametrize(("factor", "shares"), [(1.0, True), (2.0, False)])
+def test_that_a_product_with_one_is_the_other_factor(factor, shares):
+    """TensorFlow's optimizer leaves it out, so that it needs no memory of its own."""
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.step_operations import Graph, root
+
+    @tf.function(autograph=False)
+    def step(x):
+        return tf.constant(factor) * tf.exp(x)
+
+    graph = Graph(step.get_concrete_function(tf.TensorSpec((SAMPLES, 3))).graph, SAMPLES)
+    made = {op.type: each for op, each in zip(graph.operations, graph.as_on("GPU"), strict=True)}
+    (product,) = (op.outputs[0] for op in graph.operations if op.type == "Mul")
+    assert made["Mul"].shares is shares
+    assert root(product).op.type == ("Exp" if shares else "Mul")
