@@ -56,8 +56,9 @@ examples:
   gpu-studio queue start
   gpu-studio queue start digits-3f21"""
 _ENTRY_HELP: Final = "the entry: its id, or a part of it that no other entry has"
-_START_SECONDS = 10.0
-"""A runner that was started is waited for so long: it imports a little first."""
+_START_SECONDS = 60.0
+"""A runner that was started is waited for so long: it imports a little first, and others may have
+the cores. One that ends is not."""
 _POLL_SECONDS = 0.05
 ANYWAY = (
     "Use a smaller batch or smaller slices, or another card. If the prediction seems wrong: add "

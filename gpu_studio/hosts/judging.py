@@ -242,7 +242,8 @@ def _clocks(views: Sequence[HostView]) -> Iterator[Finding]:
     for view in views[:1]:
         for number, link in view.reached.items():
             host = hosts.get(number, str(number))
-            if not link.error and abs(link.clock) > MOST_CLOCK_S and host not in told:
+            least = abs(link.clock) - link.seconds / 2  # as far as the way there lets it be known
+            if not link.error and least > MOST_CLOCK_S and host not in told:
                 told.add(host)
                 found = f"The clock of {host} is {link.clock:+.1f} s off that of {view.host}."
                 mend = "Let NTP set it, or logs cannot be laid side by side."

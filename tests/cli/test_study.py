@@ -160,7 +160,7 @@ def test_that_a_new_study_of_the_starter_plan_can_be_run_as_it_is(
 
 @pytest.mark.processes
 def test_that_ctrl_c_keeps_what_is_done(study, gpu_studio_process, gpu_studio, trainer, runs_dir):
-    trainer("--seconds-per-step", "0.02")
+    trainer("--seconds-per-step", "0.1")  # so that three runs are left when it is pressed
     process = gpu_studio_process("--runs-dir", runs_dir, "study", "run", study)
     eventually(lambda: sum(finished(runs_dir).values()) >= 1, "a finished run")
     process.send_signal(signal.SIGINT)

@@ -150,7 +150,7 @@ def orphan(path):
 def test_that_a_child_forked_by_user_code_does_not_keep_a_dead_trainers_lock(path, orphan):
     assert psutil.pid_exists(orphan)
     assert not lock.held(path)
-    lock.take(path, timeout=0.5).release()
+    lock.take(path, timeout=PATIENCE_S).release()
 
 
 def test_that_a_lock_is_not_held_by_a_process_that_is_gone(path):

@@ -22,13 +22,13 @@ from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.plan import Card, Machine
 
 
-def told_by(code: str, timeout: float = 30.0) -> Machine:
+def told_by(code: str, timeout: float = PATIENCE_S) -> Machine:
     """The inventory, where the process that asks runs this code."""
     return inventory(timeout, (sys.executable, "-c", code))
 
 
 def test_that_this_machine_is_told():
-    machine = inventory()
+    machine = inventory(PATIENCE_S)
 
     assert machine.cpu_cores == len(os.sched_getaffinity(0))
     assert machine.memory_mib > 0
@@ -51,8 +51,8 @@ def test_that_the_process_prints_one_line_of_json_and_nothing_else():
 
 def test_that_who_uses_a_card_is_told_only_where_it_is_asked(monkeypatch):
     monkeypatch.setenv(SIMULATE, "2xH100")
-    assert [card.users for card in inventory().cards] == [(), ()]
-    first, second = inventory(command=WITH_USERS).cards
+    assert [card.users for card in inventory(PATIENCE_S).cards] == [(), ()]
+    first, second = inventory(PATIENCE_S, command=WITH_USERS).cards
     assert [(user.command, user.user) for user in first.users] == [("python train.py", "ada")]
     assert first.users[0].used_mib <= first.total_mib
     assert second.users[0].command == "python -m gpu_studio.trainer"

@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.hardware import asking
 from gpu_studio.hardware.asking import NoAnswerError, answer_of
@@ -50,7 +51,7 @@ def test_that_ctrl_c_as_the_process_is_started_is_not_lost_and_leaves_none(
 ) -> None:
     monkeypatch.setattr(asking.subprocess.Popen, "plainly", plainly)
     with pytest.raises(KeyboardInterrupt):
-        answer_of(HANGS, 30.0)
+        answer_of(HANGS, PATIENCE_S)
     assert [process.poll() for process in started] == [-signal.SIGKILL]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -61,7 +62,7 @@ def test_that_ctrl_c_that_ends_the_process_itself_is_no_failure_of_the_driver(mo
         "os.kill(os.getpid(), signal.SIGINT)"
     )
     with pytest.raises(KeyboardInterrupt):
-        answer_of((sys.executable, "-c", code), 30.0)
+        answer_of((sys.executable, "-c", code), PATIENCE_S)
 
 
 def test_that_in_another_thread_the_driver_is_waited_for_as_ever() -> None:

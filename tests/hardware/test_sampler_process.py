@@ -144,7 +144,7 @@ def test_that_a_real_library_is_read_through_every_layer(driver, owned):
 
 
 def test_that_the_inventory_reads_it_too(driver):
-    machine = inventory(30.0)
+    machine = inventory(PATIENCE_S)
 
     assert [card.name for card in machine.cards] == ["NVIDIA Test 0", "NVIDIA Test 1"]
     assert not machine.simulated

@@ -94,5 +94,5 @@ def test_that_closing_ends_the_program_whatever_it_does(code, monkeypatch):
     supervisor.close()
     supervisor.close()
 
-    assert process.poll() is not None
+    assert process.wait(PATIENCE_S) is not None
     assert supervisor.lines(0.05) == []

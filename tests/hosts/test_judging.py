@@ -213,3 +213,8 @@ def test_that_of_two_answers_for_one_worker_the_first_counts() -> None:
 def test_that_a_sentence_about_machines_has_an_end() -> None:
     unseen = view(0, missing=list(range(100_000)))
     assert max(len(each.shown) for each in judged(unseen, view(1))) <= LONGEST_LINE
+
+
+def test_that_a_clock_that_is_off_no_more_than_a_busy_machine_took_to_answer_is_not_told() -> None:
+    late = view(0, reached={1: WorkerLink(seconds=2.9, clock=-1.4)})
+    assert all(each.state == "good" for each in judged(late, view(1)))

@@ -28,7 +28,9 @@ def starts(tmp_path, monkeypatch):
 
 
 def asked(*flags, **options):
-    return ask("devices", command=[sys.executable, SCRIPT, *flags], **{"timeout": 30, **options})
+    return ask(
+        "devices", command=[sys.executable, SCRIPT, *flags], **{"timeout": PATIENCE_S, **options}
+    )
 
 
 def test_that_the_answer_is_what_the_process_says():

@@ -165,7 +165,7 @@ def test_that_of_two_that_resume_a_run_alike_at_once_one_wins_and_the_other_is_t
 
     def press():
         try:
-            won.append(resume(lost, trainer=trainer))
+            won.append(resume(lost, trainer=trainer, wait=PATIENCE_S))
         except ResumeError as refused:
             told_why.append(str(refused))
 

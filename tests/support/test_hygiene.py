@@ -192,7 +192,7 @@ def test_that_tidy_windows_timers_and_threads_pass(run_test):
             thread = QThread(label)
             thread.start()
             thread.quit()
-            assert thread.wait(5000)
+            assert thread.wait()
 
         def test_that_windows_nobody_holds_are_gone(qapp):
             QLabel("collected").show()

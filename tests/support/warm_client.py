@@ -34,6 +34,8 @@ def stand_for(address: str, program: str, arguments: list[str]) -> int:
     variables = [f"{name}={value}" for name, value in os.environ.items()]
     wanted = [os.getcwd(), numbers, str(len(variables)), *variables, program, *arguments]  # noqa: PTH109
     handed = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", passed))
+    # The fork may tell that it runs before this process has its handlers.
+    signal.pthread_sigmask(signal.SIG_BLOCK, HANDED_ON)
     line.sendmsg([os.fsencode("\0".join(wanted))], [handed])
     for each in HANDED_ON:
         signal.signal(each, lambda number, _frame: line.send(str(number).encode()))

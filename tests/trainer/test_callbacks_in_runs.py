@@ -14,7 +14,7 @@ from written_code import Written
 
 from gpu_studio.contract import events
 from gpu_studio.contract.directory import checkpoints
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Plan, with_settings
 from gpu_studio.plan.values import Callback
 from gpu_studio.runs.resume import choose
 
@@ -124,7 +124,8 @@ def test_that_a_stop_waits_for_a_callback_that_is_under_way_and_writes_a_checkpo
     code: Path, tmp_path: Path
 ) -> None:
     slow = Callback(f"{code}:Slow")
-    with running(plan(code, slow), tmp_path / "runs", warm=True) as run:
+    endless = with_settings(plan(code, slow), ["training.epochs=1000"])
+    with running(endless, tmp_path / "runs", warm=True) as run:
         [cost] = run.wait_for(lambda: _of_steps(run.of(events.Warned)))
         run.send("stop")
         ended = run.finish()

@@ -47,7 +47,7 @@ def library(built, tmp_path, monkeypatch):
     made.close()
 
 
-def found(timeout: float = 30.0) -> tuple[Survey, list[Finding]]:
+def found(timeout: float = PATIENCE_S) -> tuple[Survey, list[Finding]]:
     survey = take_survey(timeout)
     return survey, examine(Facts(survey=survey))
 

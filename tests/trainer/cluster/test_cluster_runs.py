@@ -87,7 +87,7 @@ def test_that_two_workers_train_as_one_device_also_where_one_of_them_is_killed(
     go = tmp_path / "go"
     trainer = warm_members.command(**{str(go): IN_THE_SECOND})
     with running(plan(*CLUSTER), tmp_path / "runs", trainer=trainer) as run:
-        run.wait_for(lambda: run.of(events.Epoch))
+        run.wait_for(lambda: run.of(events.Checkpoint))
         os.kill(member(run, 1), signal.SIGKILL)
         go.touch()
         done = run.finish()
@@ -197,7 +197,7 @@ def test_that_nothing_is_lost_with_a_worker(
     alone: Finished, index: int, number: signal.Signals, tmp_path: Path
 ) -> None:
     with running(plan(*CLUSTER, "cluster.lost_after=5"), tmp_path) as run:
-        run.wait_for(lambda: run.of(events.Epoch))
+        run.wait_for(lambda: run.of(events.Checkpoint))
         os.kill(member(run, index), number)
         done = run.finish()
     assert_equal(done, alone)

@@ -83,7 +83,7 @@ def test_that_alone_each_sample_is_trained_once_an_epoch_whoever_is_lost(tmp_pat
     endless = ("training.batch_size=20", "training.epochs=2000", "cluster.updates=async")
     settings = (*SERVED, *endless, *PLAIN_STEPS)
     with running(plan(*settings), tmp_path, trainer=warm_members.command()) as run:
-        run.wait_for(lambda: run.of(events.Epoch))
+        run.wait_for(lambda: run.of(events.Checkpoint))
         os.kill(member(run, "worker 1"), signal.SIGKILL)
         run.wait_for(lambda: len(run.of(events.ClusterStarted)) == 2)
         known = done_by(run, 1).steps

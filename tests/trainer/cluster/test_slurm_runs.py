@@ -30,7 +30,7 @@ from gpu_studio.contract.events import (
 from gpu_studio.hosts import slurm_run
 from gpu_studio.runs.reading.summary import summarise
 from gpu_studio.runs.resume import choose
-from gpu_studio.trainer.cluster import slurm_attempt, supervisor
+from gpu_studio.trainer.cluster import attempt, slurm_attempt, supervisor
 from gpu_studio.trainer.errors import TrainerError
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]
@@ -97,8 +97,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slurm: PracticeSlurm) -
 
 
 def test_that_a_run_tells_why_it_waits_where_it_trains_and_starts_again_on_its_nodes(
-    run: InSlurm, slurm: PracticeSlurm
+    run: InSlurm, slurm: PracticeSlurm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(attempt, "GRACE_SECONDS", PATIENCE_S)  # until worker 0 has told its steps
     other = slurm.run("sbatch", "--parsable", "--output=/dev/null", "-n6", "--wrap", "sleep 600")
     run.checkpoint(1)
     run.start({"0.1": "dies", "0.0": "follows"})
