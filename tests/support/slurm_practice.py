@@ -58,11 +58,13 @@ SlurmctldTimeout=300
 MessageTimeout=60
 BatchStartTimeout=120
 InactiveLimit=0
+FirstJobId={port}
 MinJobAge=300
 KillWait=5
 {nodes}
 PartitionName=debug Nodes=ALL Default=YES MaxTime=01:00:00 State=UP
 """
+# By the numbers of their jobs tasks choose their ports: those of two clusters differ.
 # Slurm 22.05 knows no "disabled", which later versions want.
 _CGROUP = "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"
 
