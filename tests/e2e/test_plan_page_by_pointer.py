@@ -6,6 +6,7 @@ A card is carved with a real pointer and real keys.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +18,7 @@ from training_runs import small_plan
 from x_program import Program, at_rest, facts_with, started, told, xdotool
 
 from gpu_studio.contract import events
+from gpu_studio.hardware.source import SIMULATE, SIMULATED_SINCE
 from gpu_studio.plan import load, save
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.lineage import events_of
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).parents[1] / "support" / "plan_window.py"
 ROOT = Path(__file__).parents[2]
+HOUR = 3600.0
 
 
 @pytest.fixture
@@ -56,8 +59,12 @@ def opened(environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator
 
 @pytest.fixture
 def program(environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator[Program]:
-    """The window on a machine with one simulated card."""
-    with opened({**environment, "GPU_STUDIO_SIMULATE": "1xH100"}, plan_file, runs) as child:
+    """The window on a machine with one simulated card, on which programs take no more memory.
+
+    While they did, the ends of the slices would go on moving to the right.
+    """
+    card = {SIMULATE: "1xH100", SIMULATED_SINCE: str(time.monotonic() - HOUR)}
+    with opened({**environment, **card}, plan_file, runs) as child:
         yield child
 
 

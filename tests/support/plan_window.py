@@ -69,7 +69,8 @@ class Window(MainWindow):
         self.tell_bar()
         self.tell_parts()
         places = (self.told, self.seen)
-        self.unchanged = self.unchanged + 1 if places == self.looked else 0
+        waits = self.facts.asking or self.inventory.looking
+        self.unchanged = self.unchanged + 1 if places == self.looked and not waits else 0
         self.looked = places
         if self.unchanged >= STILL_AFTER:
             self.look.stop()

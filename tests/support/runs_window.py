@@ -29,7 +29,9 @@ class Window(telling_window.Window):
     def seen(self) -> dict[str, Any]:
         page = self.run_list.page
         chosen, outcome = page.chosen, page.outcome
-        dialogs = [each.windowTitle() for each in self.findChildren(QDialog) if each.isVisible()]
+        # Keys go to one that is shown once it is active, which is a moment later.
+        open_ones = [each for each in self.findChildren(QDialog) if each.isVisible()]
+        dialogs = [each.windowTitle() for each in open_ones if each.isActiveWindow()]
         return {
             "rows": [row.name for row in page.model.rows],
             "chosen": sorted(row.name for row in chosen),

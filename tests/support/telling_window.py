@@ -15,7 +15,7 @@ from gpu_studio.ui.window.quitting import LEAVE
 
 LOOK_MS = 200
 STILL_AFTER = 5
-"""Looks without anything new after which all is at rest, however long they took."""
+"""Looks without anything new, or asked for, after which all is at rest, however long they took."""
 STILL = "still"
 """What the last line says then, if it was asked for by a byte on standard input."""
 
@@ -40,11 +40,14 @@ class Window(MainWindow):
     def tell(self) -> None:
         """Write what is seen, if that is new, or if it is asked for once it is no longer new."""
         line = json.dumps(self.seen())
-        self.unchanged = 0 if line != self.told else self.unchanged + 1
-        if not self.unchanged:
-            self.told = line
+        if line != self.told:
+            self.told, self.unchanged = line, 0
             write(line)
-        elif self.asked and self.unchanged >= STILL_AFTER:
+            return
+        # What is still being asked for will be seen, be the machine ever so busy.
+        waits = self.facts.asking or self.inventory.looking
+        self.unchanged = 0 if waits else self.unchanged + 1
+        if self.asked and self.unchanged >= STILL_AFTER:
             self.asked = False
             write(json.dumps(json.loads(line) | {STILL: True}))
 

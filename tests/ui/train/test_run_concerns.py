@@ -62,7 +62,10 @@ def page(qtbot, theme, live_run):
 
 @pytest.fixture
 def moment(page):
-    """The clock that the page looks by, some seconds after the newest event."""
+    """The clock that the page looks by, some seconds after the newest event.
+
+    Nobody looks but the test.
+    """
 
     class Moment:
         now = page.live_run.history.last_time + 1.0
@@ -73,6 +76,7 @@ def moment(page):
 
     made = Moment()
     page.concerns.clock = lambda: made.now
+    page.concerns._timer.stop()
     return made
 
 

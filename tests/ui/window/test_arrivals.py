@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from made_studies import made_study
+from patience import PATIENCE_S
 
 from gpu_studio.contract import open_windows
 from gpu_studio.contract.open_windows import OpenWindow, WindowRequest, hand_over, surroundings
@@ -46,7 +47,9 @@ def ask(qtbot, runs: Path) -> Callable[..., bool]:
     def asked(**wanted) -> bool:
         told: list[bool] = []
         request = WindowRequest(**{"here": surroundings(runs), **wanted})
-        other = threading.Thread(target=lambda: told.append(hand_over(request, patience=60)))
+        other = threading.Thread(
+            target=lambda: told.append(hand_over(request, patience=PATIENCE_S))
+        )
         other.start()
         qtbot.waitUntil(lambda: not other.is_alive())
         return told == [True]

@@ -286,7 +286,9 @@ def test_that_a_saved_plan_has_no_draft(open_window, tmp_path: Path, qtbot) -> N
 
 def kill(process: subprocess.Popen[str]) -> None:
     """Kill the window, and wait for what it had asked: nobody has these processes any more."""
-    asked = psutil.Process(process.pid).children(recursive=True)
+    window = psutil.Process(process.pid)
+    window.suspend()  # it asks for nothing more meanwhile
+    asked = window.children(recursive=True)
     process.kill()
     assert process.wait(PATIENCE_S) == -signal.SIGKILL
     _, alive = psutil.wait_procs(asked, timeout=PATIENCE_S)
