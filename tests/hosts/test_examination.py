@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from free_ports import free_ports
 from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_shell
@@ -21,7 +22,6 @@ from gpu_studio.hosts.slurm_run import shell_of
 from gpu_studio.plan import AbsolutePlan, with_absolute_files
 from gpu_studio.plan.cluster_values import Cluster, Slurm
 from gpu_studio.runs.launch import machine_problems
-from gpu_studio.trainer.cluster.ports import free_ports
 from gpu_studio.trainer.errors import ClusterError
 
 WORKERS = "distribution.strategy=multi_worker"

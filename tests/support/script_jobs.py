@@ -35,8 +35,10 @@ def printed_by(
     given the same `words`.
     """
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", WORDS: words}
-    started = [_started(scripts, folder, environment | each) for each in _named(workers)]
-    with ThreadPoolExecutor(workers) as pool:  # at once: a full pipe of one would hold up all
+    with contextlib.ExitStack() as held, ThreadPoolExecutor(workers) as pool:
+        named = _named(workers, held)
+        started = [_started(scripts, folder, environment | each) for each in named]
+        # At once: a full pipe of one would hold up all.
         ended = list(pool.map(lambda each: each.communicate(), started))
     for process, (_, wrong) in zip(started, ended, strict=True):
         assert process.returncode == 0, wrong[-4000:]
@@ -59,13 +61,13 @@ def _started(
     )
 
 
-def _named(workers: int) -> list[dict[str, str]]:
-    """What each worker is told of all of them."""
+def _named(workers: int, held: contextlib.ExitStack) -> list[dict[str, str]]:
+    """What each worker is told of all of them; their ports are `held`."""
     if workers == 1:
         return [{}]
-    from gpu_studio.trainer.cluster.ports import free_ports
+    from gpu_studio.trainer.cluster.ports import held_ports
 
-    cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(workers)]}
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in held_ports(held, workers)]}
     tasks = [{"type": "worker", "index": number} for number in range(workers)]
     return [{"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})} for task in tasks]
 

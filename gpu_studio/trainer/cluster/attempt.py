@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,7 +29,7 @@ from gpu_studio.contract.events import Event
 from gpu_studio.contract.failure_texts import advice_for
 from gpu_studio.plan import Cluster, listed
 from gpu_studio.trainer.cluster.channel import Channel
-from gpu_studio.trainer.cluster.ports import LOCAL, free_ports
+from gpu_studio.trainer.cluster.ports import LOCAL, held_ports
 from gpu_studio.trainer.cluster.roles import Part, config_of, equal_parts
 from gpu_studio.trainer.cluster.workers import Worker, last_words
 from gpu_studio.trainer.errors import ClusterError, WorkerFailed
@@ -104,7 +105,7 @@ class Attempt:
         self._since, self._first = time.monotonic(), 0.0
         self._told, self._said, self._asked = 0.0, "", False
         self._follows: float | None = None
-        self._job, self._ports = "", list[int]()
+        self._job, self._ports, self._held = "", list[int](), ExitStack()
 
     def run(self) -> Finished | Loss | None:
         """Start all, and return how the first finished, or who was lost.
@@ -121,7 +122,7 @@ class Attempt:
 
     def _start_all(self) -> None:
         if self._cluster.port:
-            self._ports = free_ports(len(self._parts), self._cluster.port)
+            self._ports = held_ports(self._held, len(self._parts), self._cluster.port)
         for part in self._parts:
             self._workers.append(Worker(self._run, part, self._count, self._number))
 
@@ -131,10 +132,12 @@ class Attempt:
     def _end_all(self) -> None:
         for worker in self._workers:
             worker.end()
+        self._held.close()
 
     def _addresses(self) -> list[str]:
         """What the workers reach each other by."""
-        return [f"{LOCAL}:{port}" for port in self._ports or free_ports(len(self._parts))]
+        ports = self._ports or held_ports(self._held, len(self._parts))
+        return [f"{LOCAL}:{port}" for port in ports]
 
     def _watched(self) -> Finished | Loss | None:
         while True:
@@ -284,19 +287,14 @@ class Attempt:
     def _raise_failure(self) -> None:
         """Raises WorkerFailed if one has failed by itself, in the words of the first to."""
         failed = [
-            worker
+            (worker, worker.ended.event)
             for worker in self._workers
-            if worker.ended is not None
-            and isinstance(worker.ended.event, Failed)
-            and not worker.ended.follows
+            if worker.ended and not worker.ended.follows and isinstance(worker.ended.event, Failed)
         ]
-        if not failed:
-            return
-        worker = failed[0]
-        told = worker.ended.event if worker.ended else None
-        assert isinstance(told, Failed)
-        alone = len(failed) == 1 and not worker.part.is_first
-        raise WorkerFailed(_of_worker(told, worker.title, alone=alone))
+        if failed:
+            worker, told = failed[0]
+            alone = len(failed) == 1 and not worker.part.is_first
+            raise WorkerFailed(_of_worker(told, worker.title, alone=alone))
 
     def _lost(self) -> Loss | None:
         for worker in self._workers:
@@ -318,8 +316,7 @@ class Attempt:
         if worker.silent <= self._cluster.lost_after:
             return ""
         stopped = worker.is_stopped
-        # While Python and TensorFlow begin, a process may say nothing for a while though it works:
-        # also one that comes for another, while the others train.
+        # While Python and TensorFlow begin, also of one that comes for another, it may be silent.
         patience = 0 if worker.begun else self._cluster.start_within
         if not stopped and worker.silent <= patience:
             return ""

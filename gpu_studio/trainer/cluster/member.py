@@ -134,7 +134,6 @@ class MemberProcess:
         self._channel.say(self._place.here())
         while not self._going.wait(WAKE_SECONDS):
             pass  # so that signals are heeded meanwhile
-        self._place.leave_port()
         room.share(before, self._go.together)
         self._status.go()
         if self._part.serves:

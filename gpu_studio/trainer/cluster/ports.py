@@ -12,22 +12,23 @@ from gpu_studio.trainer.errors import ClusterError
 LOCAL = "127.0.0.1"
 
 
-def free_ports(count: int, first: int = 0) -> list[int]:
+def held_ports(held: ExitStack, count: int, first: int = 0) -> list[int]:
     """So many ports that nothing listens on: from `first` on, or any if it is 0.
 
-    Raises ClusterError if one of the plan's is in use.
+    While they are `held`, nobody gets one who asks the kernel for any port. TensorFlow's server can
+    listen there all the same: it may be seconds until it does. Raises ClusterError if one of the
+    plan's is in use.
     """
-    with ExitStack() as held:
-        return [_bound(held, first + place if first else 0) for place in range(count)]
+    return [_bound(held, first + place if first else 0) for place in range(count)]
 
 
 def _bound(held: ExitStack, port: int) -> int:
     """The port that was bound, to all addresses as TensorFlow's server does."""
     one = held.enter_context(socket.socket())
-    if port:
-        # As TensorFlow's server does: else a port on which somebody listened until a moment ago,
-        # an earlier start or the examination before this one, would seem to be in use.
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # As TensorFlow's server does, which else could not share it. And a port on which somebody
+    # listened until a moment ago, an earlier start or the examination before this one, would seem
+    # to be in use.
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         one.bind(("", port))
     except OSError as error:

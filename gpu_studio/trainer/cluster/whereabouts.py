@@ -7,6 +7,7 @@ import os
 import platform
 import socket
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import psutil
@@ -14,6 +15,7 @@ import psutil
 from gpu_studio import __version__
 from gpu_studio.hosts.agent import version
 from gpu_studio.trainer.cluster.channel import Here
+from gpu_studio.trainer.cluster.ports import held_ports
 
 NO_PROXY = "no_grpc_proxy"
 FIND_NAMES = (
@@ -26,17 +28,20 @@ _KINDS = (socket.AF_INET, socket.AF_INET6)
 
 @dataclass
 class Whereabouts:
-    """The machine of this process. `node` is what Slurm calls it, empty without Slurm."""
+    """The machine of this process. `node` is what Slurm calls it, empty without Slurm.
+
+    `port` is one that TensorFlow's server alone can have while this is there; 0 without Slurm.
+    """
 
     node: str = ""
-    held: list[socket.socket] = field(default_factory=list)
+    port: int = 0
+    held: ExitStack = field(default_factory=ExitStack)
 
     @classmethod
     def of_task(cls) -> Whereabouts:
-        """That of a task of Slurm, with a port that nobody else gets until `leave_port`."""
-        one = socket.socket()
-        one.bind(("", 0))
-        return cls(os.environ.get("SLURMD_NODENAME", ""), [one])
+        """That of a task of Slurm."""
+        held = ExitStack()
+        return cls(os.environ.get("SLURMD_NODENAME", ""), held_ports(held, 1)[0], held)
 
     def here(self) -> Here:
         """What the supervisor is told of it."""
@@ -46,14 +51,9 @@ class Whereabouts:
             socket.gethostname(),
             self.node,
             [each.address for each in found if each.family in _KINDS] if self.node else [],
-            next((one.getsockname()[1] for one in self.held), 0),
+            self.port,
             versions(),
         )
-
-    def leave_port(self) -> None:
-        """Let TensorFlow have the port."""
-        while self.held:
-            self.held.pop().close()
 
 
 def versions() -> dict[str, str]:

@@ -49,7 +49,7 @@ def test_that_the_others_are_reached_without_a_proxy(monkeypatch: pytest.MonkeyP
     assert os.environ[whereabouts.NO_PROXY] == "gpu2,n7,10.0.0.1"
 
 
-def test_that_a_task_of_slurm_tells_its_node_and_keeps_a_port_until_tensorflow_takes_it(
+def test_that_a_task_of_slurm_tells_its_node_and_keeps_a_port_for_tensorflow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SLURMD_NODENAME", "n3")
@@ -59,9 +59,11 @@ def test_that_a_task_of_slurm_tells_its_node_and_keeps_a_port_until_tensorflow_t
     assert "127.0.0.1" in here.addresses
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
         other.bind(("", here.port))
-    task.leave_port()
-    with socket.socket() as other:
-        other.bind(("", here.port))
+    with socket.socket() as server:  # as TensorFlow's does
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("", here.port))
+        server.listen()
+    task.held.close()
     alone = Whereabouts().here()
     assert (alone.node, alone.port, alone.addresses) == ("", 0, [])
 
