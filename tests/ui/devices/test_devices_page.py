@@ -254,7 +254,9 @@ def page(show_devices, monkeypatch):
 
 
 def watched(page: DevicesPage) -> bool:
-    return {"cards", "fast", "host", "processes"} <= page.sampler.picture.seen
+    """Whether figures of each kind have come, and the page, which is told a moment later, knows."""
+    come = {"cards", "fast", "host", "processes"} <= page.sampler.picture.seen
+    return come and not page.sampler._soon.isActive()
 
 
 def test_that_a_machine_without_cards_says_why_and_what_works(page, qtbot) -> None:
