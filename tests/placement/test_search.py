@@ -1,3 +1,8 @@
+"""The search against every placement there is, and the time it takes.
+
+GPU_STUDIO_WHOLE_PARITY=1 holds it against three times as many models.
+"""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -8,6 +13,7 @@ import numpy as np
 import pytest
 from brute_force import Holds, Tried
 from made_graphs import held_as_predicted, model_of, with_kernels, work_on
+from parity_jobs import WHOLE
 
 from gpu_studio.placement.search import OBJECTIVES, FoundPlacement, Lack, Objective, place
 from gpu_studio.placement.work import Device, Work
@@ -15,7 +21,7 @@ from gpu_studio.placement.work import Device, Work
 pytestmark = pytest.mark.slow
 
 COUNTS = (1, 2, 4, 7)
-CHAINS, GRAPHS, KNOWN = 500, 200, 40
+CHAINS, GRAPHS, KNOWN = (500, 200, 40) if WHOLE else (160, 70, 14)
 
 
 @dataclass(frozen=True)
@@ -88,9 +94,9 @@ def known_case(seed: int, *, recompute: bool) -> Case:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["kept", "recomputed"])
 def cases(request: pytest.FixtureRequest) -> list[Case]:
-    """500 chains and 200 graphs, of unlike layers on unlike devices, most of these with limits.
+    """Chains and graphs, of unlike layers on unlike devices, most of these with limits.
 
-    And 40 graphs of which all is known that the prediction of a plan counts.
+    And graphs of which all is known that the prediction of a plan counts.
     """
     seeds = [*((seed, True) for seed in range(CHAINS)), *((seed, False) for seed in range(GRAPHS))]
     made = [case(seed, chain=chain, recompute=request.param) for seed, chain in seeds]
@@ -182,7 +188,7 @@ def test_that_where_one_device_works_at_a_time_the_least_work_is_the_fastest(
 
 @pytest.mark.parametrize("recompute", [False, True])
 def test_that_the_best_number_of_micro_batches_is_chosen(recompute: bool) -> None:
-    for seed in range(40):
+    for seed in range(KNOWN):
         first = case(seed, chain=True, recompute=recompute)
         found = place(first.work, first.devices, "fastest", COUNTS, recompute=recompute)
         every = [
