@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan
 from plan_strategies import machines, plans
 
@@ -87,6 +87,7 @@ def test_that_one_device_and_no_strategy_have_one_replica():
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(plans(), machines())
 def test_that_logical_devices_are_numbered_without_gaps_on_any_machine(plan, machine):
     names = [device.name for device in logical_devices(plan, machine)]
