@@ -1,4 +1,7 @@
-"""A run that was stopped or killed, and resumed, trains exactly as one never stopped."""
+"""A run that was stopped or killed, and resumed, trains exactly as one never stopped.
+
+With GPU_STUDIO_WHOLE_PARITY=1 runs over replicas are killed, too.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from parity_jobs import WHOLE
 from training_runs import PLAIN_STEPS, UNJUDGED, Finished, running, small_plan, trained
 
 from gpu_studio.contract import events
@@ -73,6 +77,7 @@ def test_that_a_run_stopped_in_mid_epoch_goes_on_as_if_it_had_not(
     assert told.samples_per_second * told.seconds == pytest.approx(trained_here)
 
 
+@pytest.mark.parametrize("strategy", [(), *([MIRRORED] if WHOLE else [])], indirect=True)
 def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
     whole: Finished, strategy: tuple[str, ...], tmp_path: Path
 ) -> None:
