@@ -171,11 +171,10 @@ OF_MADE = (
 )
 AVERAGED = "training.options={ use_ema = true, ema_momentum = 0.9 }"
 OVER_WORKERS = {
-    "a class left out": Case("", "", (*MADE, LEFT_OUT), *OF_MADE),
-    "averages at the end": Case(
+    "a class left out, averages at the end": Case(
         "",
         "",
-        (*MADE, AVERAGED, "training.early_stopping={ monitor = 'loss', patience = 9 }"),
+        (*MADE, LEFT_OUT, AVERAGED, "training.early_stopping={ monitor = 'loss', patience = 9 }"),
         *OF_MADE,
     ),
     "averages at the end, by fit": Case(
