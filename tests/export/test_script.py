@@ -209,24 +209,32 @@ def test_that_the_digits_go_with_a_script_and_other_data_do_not():
     assert files_beside(small_plan("data.name=mnist")) == {}
 
 
-NAMES = st.text(min_size=1, max_size=40) | st.sampled_from(
-    [
-        '"""',
-        "'''\nimport os",
-        "a\nimport os",
-        "# $about",
-        "\\",
-        "naïve “plan” 数",
-        "x" * 200,
-        "\u2028import os",
-        "\0",
-    ]
+ODD_NAMES = (
+    '"""',
+    "'''\nimport os",
+    "a\nimport os",
+    "# $about",
+    "\\",
+    "naïve “plan” 数",
+    "x" * 200,
+    "\u2028import os",
+    "\0",
 )
 
 
-@given(NAMES)
-@settings(max_examples=50)
-def test_that_the_name_of_a_plan_stays_in_its_comment(name):
+@given(st.text(min_size=1, max_size=40))
+@settings(max_examples=10)
+def test_that_any_name_of_a_plan_stays_in_its_comment(name):
+    assert_in_its_comment(name)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_that_an_odd_name_of_a_plan_stays_in_its_comment(name):
+    assert_in_its_comment(name)
+
+
+def assert_in_its_comment(name):
+    """Of a script of a plan with this name."""
     plan = replace(small_plan(), name=name)
     if validate(plan):
         with pytest.raises(ExportError, match="name"):
@@ -244,7 +252,7 @@ FILES = st.text(SHOWN, min_size=1, max_size=30)
 
 @pytest.mark.slow
 @given(FILES)
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_that_the_path_of_a_file_is_a_text_in_the_script(name):
     plan = small_plan("model.file=a.keras")
     plan = replace(plan, model=replace(plan.model, file=f"{name}.keras"))
