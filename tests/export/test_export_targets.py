@@ -50,9 +50,8 @@ CASES: dict[str, tuple[str, tuple[int, ...], bool, str, dict[str, Any]]] = {
     "picture": ("picture", (2, 3, 2), True, "values", keras_loss("MeanSquaredError")),
 }
 UNDER = {
-    "none": ("floats", "one_hot", "labels", "spots"),
+    "none": ("floats", "one_hot", "labels", "spots", "picture"),
     "mirrored": ("bytes", "places_apart", "spots"),
-    "one_device": ("picture",),
 }
 """Over replicas a script does all that it does without a strategy, and counts their parts.
 
