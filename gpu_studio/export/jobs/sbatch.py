@@ -21,9 +21,9 @@ _SBATCH = r"""#!/bin/bash
 #
 #     sbatch @file@
 #     sbatch @file@ --resume          goes on from what was kept in @kept@
-#     scancel --signal=TERM JOB       all workers end after the same step
+#     scancel --signal=TERM JOB       @ended@
 #
-# They do so too when the time limit is near: then submit it with --resume.
+# The same happens when the time limit is near: then submit it with --resume.
 # Its folder, with @script@, must be the same on all nodes. GPU Studio wrote it from a plan,
 # and is not needed to run it.
 #
@@ -91,6 +91,13 @@ _EQUAL = "# Each task is a worker. One that ends badly ends all: they cannot go 
 _SERVED = """\
 # The first task is the coordinator; workers follow, then servers. They end when it has ended.
 # One that ends badly ends all, which go on from what the coordinator kept."""
+_WORDS = ("workers", "they kept", "all workers end after the same step")
+_WORDS_SERVED = (
+    "processes",
+    "the coordinator kept",
+    "the coordinator keeps its state, and all end",
+)
+"""All processes, what they go on from, and how they end."""
 _ONCE = 'workers "$@"'
 _AGAIN = """\
 until workers "$@"; do
@@ -111,13 +118,14 @@ def sbatch(plan: Plan, name: str, file: str = "job.sbatch") -> str:
     cluster = cluster_of(plan)
     wanted = (cluster.slurm if cluster else None) or Slurm()
     again, serves = restarts(plan), strategy_of(plan).serves
-    all_, kept = ("processes", "the coordinator kept") if serves else ("workers", "they kept")
+    all_, kept, ended = _WORDS_SERVED if serves else _WORDS
     options = slurm_options(wanted, name, sum(counts(plan).values()))
     return filled(
         _SBATCH,
         name=comment(plan.name),
         file=comment(file),
         script=SCRIPT,
+        ended=ended,
         each=_SERVED if serves else _EQUAL,
         cluster=cluster_in_shell(plan),
         task=indented(task_in_shell(plan, "SLURM_PROCID"), 8),

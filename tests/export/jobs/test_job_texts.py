@@ -150,6 +150,14 @@ def test_that_a_job_of_slurm_says_who_kept_what_it_goes_on_from():
     assert said in text_of("sbatch", SERVED)
 
 
+@pytest.mark.parametrize("kind", ["launch", "sbatch"])
+def test_that_only_workers_that_are_all_alike_are_said_to_end_after_the_same_step(kind):
+    served = job_text(kind, small_plan(SERVED, "cluster.servers=2"), "small", "", {})
+    alike = "all workers end after the same step"
+    assert (alike in text_of(kind), alike in served) == (True, False)
+    assert "the coordinator keeps its state" in served
+
+
 def test_that_workers_end_with_a_coordinator_that_fails_before_any_has_reached_it(tmp_path):
     python, pids = tmp_path / "python", tmp_path / "pids"
     python.write_text(
