@@ -5,7 +5,8 @@ from __future__ import annotations
 from gpu_studio.export import workers
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import comment, fill, literal
-from gpu_studio.export.stopping import due_validation, monitored
+from gpu_studio.export.stopping import due_validation, may_average, monitored
+from gpu_studio.plan import reference
 from gpu_studio.plan.keras_objects import more_is_better
 
 _SAVE = """\
@@ -23,6 +24,15 @@ $if_due    # The last $keep stay, and the best by $monitor.
 _EVERY_STEPS = """\
 if step % $every == 0:
     $save(arguments.output / "last-step$suffix")"""
+
+
+_AT_END = """\
+# The weights that the end of training has left.
+$save(arguments.output / "last$suffix")"""
+
+_AVERAGES_AT_END = """\
+if getattr(optimizer, "inner_optimizer", optimizer).use_ema:
+    $save(arguments.output / "last$suffix")"""
 
 
 def saves(facts: ScriptFacts) -> bool:
@@ -53,6 +63,18 @@ def _saving_words(facts: ScriptFacts) -> dict[str, str]:
     save = "save" if facts.agrees else "model.save_weights" if weights else "model.save"
     missing = "missing_ok=True" if facts.clusters else ""
     return {"save": save, "suffix": ".weights.h5" if weights else ".keras", "missing": missing}
+
+
+def saving_at_end(facts: ScriptFacts) -> str:
+    """Return the lines after the last epoch, where the weights are then others than it saved."""
+    training, settings = facts.plan.training, facts.plan.training.checkpoint
+    rule, average = training.early_stopping, may_average(facts)
+    restores = rule is not None and rule.restore_best
+    if not (settings.every_epochs or settings.every_steps) or not (restores or average):
+        return ""
+    surely = restores or reference(training.optimizer) is None
+    words = _saving_words(facts)
+    return fill(_AT_END if surely else _AVERAGES_AT_END, save=words["save"], suffix=words["suffix"])
 
 
 def saving_at_end_of_epoch(facts: ScriptFacts) -> str:

@@ -74,14 +74,20 @@ def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
 
 def after_stopping(facts: ScriptFacts) -> str:
     """Return the lines after the last epoch."""
-    rule, training = facts.plan.training.early_stopping, facts.plan.training
+    rule = facts.plan.training.early_stopping
     # A later start goes on from the weights before they become averages.
     kept = "keep(arguments.epochs)" if rule and facts.clusters else ""
-    averages = reference(training.optimizer) is not None or training.options.get("use_ema")
+    averages = may_average(facts)
     ended = _AVERAGES if averages else ""
     restored = _RESTORE if rule and rule.restore_best else ""
     lines = [kept, ended, restored] if averages else [restored, kept]
     return "\n".join(filter(None, lines))
+
+
+def may_average(facts: ScriptFacts) -> bool:
+    """Return whether the optimizer keeps averages of the weights, as far as the plan shows."""
+    training = facts.plan.training
+    return reference(training.optimizer) is not None or bool(training.options.get("use_ema"))
 
 
 def due_validation(facts: ScriptFacts, monitor: str = VALIDATION) -> str:

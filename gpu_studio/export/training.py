@@ -19,6 +19,7 @@ from gpu_studio.export.optimizers import optimizer_parameters
 from gpu_studio.export.prepared import preparing
 from gpu_studio.export.saving import (
     saves,
+    saving_at_end,
     saving_at_end_of_epoch,
     saving_in_epoch,
     saving_setup,
@@ -202,7 +203,7 @@ def training(facts: ScriptFacts) -> str:
         validate=_validated(facts),
         save=saving_at_end_of_epoch(facts),
         stop=stopping_at_end_of_epoch(facts),
-        after=after_stopping(facts),
+        after="\n".join(filter(None, (after_stopping(facts), saving_at_end(facts)))),
         test=_tested(facts),
         **passes.words(facts),
     )

@@ -66,7 +66,7 @@ AVERAGED = {
     ("mlp on digits", way): ["training.options={ use_ema = true, ema_momentum = 0.9 }"]
     for way in ("none", "mirrored")
 }
-"""Its weights become their averages at the end, before it is tested."""
+"""Its weights become their averages at the end, before it is tested, and are saved so."""
 TRAINED = {
     "mlp on digits": [
         "model.options={ hidden = [32], dropout = 0.2 }",
@@ -135,6 +135,10 @@ def check(
     record.node.user_properties.append(("largest difference", difference))
     print(f"{record.node.name}: {difference:.1e}")
     assert difference <= CLOSE
+    if plan.training.options.get("use_ema"):
+        kept = {each.shape: each for each in run.weights().values()}
+        saved = weights_in(folder / "trained/last.keras").values()
+        assert max(np.abs(kept[each.shape] - each).max() for each in saved) <= CLOSE
     return script
 
 
