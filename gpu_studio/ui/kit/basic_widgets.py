@@ -95,8 +95,8 @@ class Elided(Label):
     ) -> None:
         """At least `letters` wide letters, or the whole of a shorter text, always fit."""
         super().__init__(text, role, parent)
-        self.shorter = ""
-        """What is shown where the text does not fit, before that is cut."""
+        self.shorter: tuple[str, ...] = ()
+        """What is shown where the text does not fit: the first that does, else the last, cut."""
         self.whole = ""
         """What the tooltip says where it is more than the text."""
         self._mode = mode
@@ -111,8 +111,8 @@ class Elided(Label):
     @property
     def shown(self) -> str:
         """What fits of it."""
-        shown = self._cut(self.text())
-        return self._cut(self.shorter) if self.shorter and shown != self.text() else shown
+        texts = (self.text(), *filter(None, self.shorter))
+        return next((each for each in texts if self._cut(each) == each), self._cut(texts[-1]))
 
     def _cut(self, text: str) -> str:
         return self.fontMetrics().elidedText(text, self._mode, self.width())

@@ -167,7 +167,7 @@ class StripView(QWidget):
             return
         self._strip = strip
         self._detail.setText(strip.detail)
-        self._detail.shorter = strip.shorter_detail
+        self._detail.shorter = (strip.shorter_detail,)
         self._name.setToolTip("\n".join(filter(None, (strip.detail, strip.note))))
         self._bar.show_strip(strip)
         self.problem.say(strip.errors, strip.caution)

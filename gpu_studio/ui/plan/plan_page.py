@@ -234,7 +234,7 @@ class PlanPage(Page):
     def _show(self) -> None:
         view = self._view()
         self.caption.setText(self._caption())
-        self.caption.shorter = self._caption().removesuffix(" yet")
+        self.caption.shorter = (self._caption().removesuffix(" yet"),)
         self.name.setVisible(self._document.plan is not None)
         self._cards.setVisible(view is not None)
         self._waiting.setVisible(view is None)

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Data, ModelSettings, Problem, shown
 from gpu_studio.plan.catalogue import MODELS, data_entry
@@ -90,7 +90,8 @@ class TrainingCard(CardFrame):
         """
         label, field = self.labels[name], getattr(self, name)
         said = " ".join(sentence(f"{each.received}: {each.advice}") for each in problems)
-        label.shorter = words.partition(",")[0]
+        plain, _, more = words.partition(", ")
+        label.shorter = (f"{plain}, {IN_SCRIPT}", plain) if more == AS_IN_SCRIPT else (plain,)
         _say(label, f"✘ {words}" if said else words)
         if bool(label.property("tone")) != bool(said):
             label.set_tone("bad" if said else "")
@@ -111,7 +112,7 @@ class TrainingCard(CardFrame):
             model_in_short(facts.model) if facts and facts.model and facts.graph else words,
         )
         name, words = data_in_words(plan.data)
-        self.data_detail.shorter = words.partition(", ")[0]
+        self.data_detail.shorter = (words.partition(", ")[0],)
         _tell(
             self.data,
             self.data_detail,
@@ -142,6 +143,8 @@ class TrainingCard(CardFrame):
         for place, (name, label) in enumerate(self.labels.items()):
             row, column, field = 2 * (place // 2), place % 2, getattr(self, name)
             label.setBuddy(field)
+            # A label that takes no more than its text would keep its column from growing.
+            label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
             grid.addWidget(label, row, column)
             grid.addWidget(field, row + 1, column)
             grid.setColumnStretch(column, 1)

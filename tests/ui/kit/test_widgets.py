@@ -126,7 +126,7 @@ def test_that_a_text_without_room_is_told_whole_by_its_tooltip(qtbot) -> None:
 
 def test_that_a_shorter_text_is_shown_before_the_text_is_cut(qtbot) -> None:
     label = Elided("learning rate, with a schedule of its own")
-    label.shorter = "rate"
+    label.shorter = ("rate",)
     qtbot.addWidget(label)
     label.resize(600, 20)
     assert label.shown == label.text()

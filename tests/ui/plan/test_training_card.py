@@ -3,12 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from edited_part import KNOWN, Held, Reported, in_window, type_in
+from edited_part import FOUR_CORES, KNOWN, Held, Reported, in_window, type_in
 from plan_samples import a_plan
 from PySide6.QtCore import Qt
 
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import Data, ModelSettings, Named, Training
+from gpu_studio.ui.plan.plan_view import PlanView
 from gpu_studio.ui.plan.training_card import TrainingCard
 
 
@@ -109,3 +110,18 @@ def test_that_a_narrow_field_says_in_fewer_words_that_its_number_is_in_the_scrip
     assert card.batch_size.lineEdit().placeholderText() == words
     held.show(a_plan())
     assert card.batch_size.lineEdit().placeholderText() == ""
+
+
+@pytest.mark.parametrize(
+    ("width", "words"), [(337, "epochs, as in the script"), (300, "epochs, in the script")]
+)
+def test_that_a_number_known_from_the_script_is_marked_so_where_the_card_is_narrow(
+    card, held, width, words
+) -> None:
+    plan = a_plan()
+    card.show_view(PlanView(plan, FOUR_CORES, of_script=("epochs",)))
+    card.setFixedWidth(width)
+    card.layout().activate()
+    assert card.labels["epochs"].shown == words
+    held.show(plan)
+    assert card.labels["epochs"].shown == "epochs"

@@ -208,7 +208,7 @@ class CardEditor(QWidget):
         self._strip, self._view = strip, view
         self._name.setText(strip.name)
         self._detail.setText(strip.detail)
-        self._detail.shorter = strip.shorter_detail
+        self._detail.shorter = (strip.shorter_detail,)
         self.choice.setAccessibleName(f"equal slices of {strip.name}")
         self.choice.setAccessibleDescription(f"equal slices of {strip.name}")
         self.choice.setVisible(strip.track is not None)
