@@ -140,7 +140,7 @@ def ask(
     about: Mapping[str, Any] | None = None,
     command: Sequence[str] | None = None,
     environment: Mapping[str, str] | None = None,
-    timeout: float = 120.0,
+    timeout: float = 300.0,
     fresh: bool = False,
     progress: Callable[[str], None] | None = None,
     part: Callable[[dict[str, Any]], None] | None = None,

@@ -50,7 +50,8 @@ class Leaving(QObject):
             self._process.waitForFinished(DYING_MS)
 
 
-TIMEOUT_MS = 150_000
+TIMEOUT_MS = 330_000
+"""Longer than TensorFlow may take to answer the doctor."""
 
 
 @dataclass(frozen=True, slots=True)
