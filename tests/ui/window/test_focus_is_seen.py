@@ -34,9 +34,11 @@ AROUND = 6
 def window(open_window, runs, qtbot, dressed) -> MainWindow:
     """The window with cards, a failed run that is shown, and one that is selected.
 
-    No caret in it blinks.
+    No caret in it blinks, and no answer about its plan moves or hides what is looked at.
     """
-    return with_shown_run(open_window, runs, qtbot, "failed")
+    made = with_shown_run(open_window, runs, qtbot, "failed")
+    qtbot.waitUntil(lambda: not made.facts.asking)
+    return made
 
 
 def places(window: MainWindow, qtbot: QtBot):
