@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 
 from gpu_studio.export.fit_model import table
 from gpu_studio.export.fit_workers import ONE_WRITER, kept_state
@@ -30,11 +31,13 @@ def callbacks_of(fitted: FittedPlan) -> Iterator[str]:
             continue
         yield from _own_callback(fitted, place, each)
         own.append(f"*keras.tree.flatten(own_{place})")
+    yield from _refused_at_steps(fitted)
     mine = [*built_in, *own]
     if training.phases and mine:
         yield from _listed("others", mine)
         mine = ["*others"]
     first = ["SameDraws()"] if fitted.draws else []
+    first = ["numbers"] if fitted.facts.serves else first
     phase = [made_callback(fitted.facts)] if training.phases else []
     if fitted.facts.clusters:
         yield from _of_workers(fitted, phase, [*first, *mine, *_of_plan(fitted)])
@@ -46,12 +49,24 @@ def _of_workers(fitted: FittedPlan, phase: list[str], kept: list[str]) -> Iterat
     """Return the lines for workers, which keep the state of these callbacks."""
     if kept:
         yield from _listed("kept", kept)
+    if kept and fitted.facts.agrees:
         yield ONE_WRITER
     if phase:
         yield f"later = {phase[0]}"
     others = [*(["later"] if phase else []), *(["*kept"] if kept else [])]
     state = kept_state(fitted, "kept" if kept else "[]")
     yield from _listed("callbacks", [*others, _SHOWN, state])
+
+
+def _refused_at_steps(fitted: FittedPlan) -> Iterator[str]:
+    """Return the line that refuses callbacks which workers on their own cannot call."""
+    given = enumerate(fitted.plan.training.callbacks)
+    own = {
+        PurePath(each.name).name: f"own_{place}" for place, each in given if reference(each.name)
+    }
+    if own and fitted.facts.apart:
+        yield table("seen", own)
+        yield "refuse_at_steps(seen)"
 
 
 def _listed(name: str, items: Iterable[str]) -> Iterator[str]:

@@ -15,18 +15,22 @@ from gpu_studio.export.fit_compile import own_functions
 from gpu_studio.export.fit_data import loading
 from gpu_studio.export.fit_model import building, model_parameters
 from gpu_studio.export.fit_placed import PLACING, fit_placed
+from gpu_studio.export.fit_served import fit_served
 from gpu_studio.export.fit_shares import (
     ADDED,
     ADDING,
     APART,
     JOINED,
     PARTS_OF_ALL,
+    REDUCED,
+    REDUCING,
     ROWS_ONCE,
     SHARES,
 )
 from gpu_studio.export.fit_streams import AFTER_DATA, AS_DATASET, COPIED, NEXT_ONES
 from gpu_studio.export.fit_workers import (
     SETUP,
+    SETUP_SERVED,
     SKIPPED_OF_ARRAYS,
     SKIPPED_OF_STREAM,
     fit_workers,
@@ -181,7 +185,6 @@ _SHOW_TEST = 'show("test", {f"test_{name}": value for name, value in results.ite
 def fitting(fitted: FittedPlan) -> str:
     """The functions `train` and `main`, with the classes and functions that they use."""
     plan, facts, streamed = fitted.plan, fitted.facts, bool(fitted.seen.streamed)
-    several = strategy_of(plan).replicates
     tested = fill(_TEST, show=_by_first(fitted, _SHOW_TEST))
     test = tested if "test" in fitted.splits else ""
     if streamed:
@@ -204,10 +207,10 @@ def fitting(fitted: FittedPlan) -> str:
         scope=fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make,
         generated=_generated(fitted),
         built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
-        shares=_counting(fitted) if several else "",
+        shares=_doing_steps(fitted),
         placing=PLACING if facts.placed else "",
         slots=_before_fit(fitted),
-        waiting="wait_for_data(model)" if fitted.seen.of_unknown_length else "",
+        waiting="wait_for_data(model)" if _waits(fitted) else "",
         callbacks=callbacks,
         given="\n".join(_fit_arguments(fitted)),
         save=_by_first(fitted, _SAVE) if saves(facts) else "",
@@ -215,18 +218,20 @@ def fitting(fitted: FittedPlan) -> str:
         main=main(facts),
     )
     rates = functions_of("callbacks/made.py", "rate_at") if "rate_at(" in whole else ""
-    return f"{_used(fitted)}{fit_workers(fitted)}{rates}{SHOW}\n\n{whole}"
+    of_workers = fit_served(fitted) + fit_workers(fitted)
+    return f"{_used(fitted)}{of_workers}{rates}{SHOW}\n\n{whole}"
 
 
 def _used(fitted: FittedPlan) -> str:
     """Return the classes and functions that `train` uses beside those of workers and rates."""
     plan, facts, streamed = fitted.plan, fitted.facts, bool(fitted.seen.streamed)
     several = strategy_of(plan).replicates
-    used = fill(_DRAWS, place=_place_of_draws(facts)) if fitted.draws else ""
+    draws = fitted.draws and not facts.serves
+    used = fill(_DRAWS, place=_place_of_draws(facts)) if draws else ""
     used += f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
     used += _BUILT if written_as(plan).has_scope else ""
     used += AS_DATASET if _builds_first(fitted) and streamed else ""
-    used += AFTER_DATA if fitted.seen.of_unknown_length else ""
+    used += AFTER_DATA if _waits(fitted) else ""
     used += NEXT_ONES if streamed and plan.training.validation_steps else ""
     used += COPIED if several and streamed else ""
     used += functions_of("callbacks/answering.py", "make_readable") if _is_read(fitted) else ""
@@ -235,13 +240,13 @@ def _used(fitted: FittedPlan) -> str:
 
 def _made_strategy(fitted: FittedPlan) -> str:
     if fitted.facts.clusters:
-        return SETUP
+        return SETUP if fitted.facts.agrees else SETUP_SERVED
     return "strategy = make_strategy()" if written_as(fitted.plan).has_scope else ""
 
 
 def _by_first(fitted: FittedPlan, lines: str) -> str:
     """Return the lines as only one of several workers does them."""
-    return f"if first:\n{indented(lines, 4)}" if fitted.facts.clusters else lines
+    return f"if first:\n{indented(lines, 4)}" if fitted.facts.agrees else lines
 
 
 def _before_fit(fitted: FittedPlan) -> str:
@@ -265,6 +270,8 @@ def _shares(fitted: FittedPlan) -> str:
         + PARTS_OF_ALL
         + fill(
             SHARES,
+            reducing=REDUCING,
+            reduced=REDUCED,
             join=_joining(central=central) if central or fitted.joins else "",
             added=ADDED if central else "",
             adding=ADDING if central else APART,
@@ -299,6 +306,18 @@ def _tokens(fitted: FittedPlan) -> str:
         return ""
     names = ", ".join(fitted.splits) + ("," if len(fitted.splits) == 1 else "")
     return f"tokens = 1 + max(int(part[0].max()) for part in ({names}))"
+
+
+def _waits(fitted: FittedPlan) -> bool:
+    """Whether a step is to begin with its batch, of which there may be none."""
+    return fitted.seen.of_unknown_length and not fitted.facts.serves
+
+
+def _doing_steps(fitted: FittedPlan) -> str:
+    """Return the lines that have replicas or workers do the steps as a run does them."""
+    if fitted.facts.serves:
+        return "numbers = serve_steps(model, strategy)"
+    return _counting(fitted) if strategy_of(fitted.plan).replicates else ""
 
 
 def _counting(fitted: FittedPlan) -> str:

@@ -25,6 +25,91 @@ PARTS_OF_ALL = functions_of(
 """The functions by which what Keras reduces in a part gives what it is of the whole batch."""
 SPREAD = functions_of("layer_state.py", "spread")
 """The function that gives the variance between what parts leave."""
+REDUCING = """\
+def masking(apply):
+    def masked(sample_weight, mask, dtype, reduction):
+        means = reduction in ("mean", "sum_over_batch_size")
+        if mask is not None and means and hasattr(here, "share"):
+            mask = counting_alike(mask, dtype, here.share, add_up)
+            reduction = "sum"
+        return apply(sample_weight, mask, dtype=dtype, reduction=reduction)
+
+    return masked
+
+def reducing(reduce):
+    def number(values, sample_weight, reduction):
+        # Of no sample Keras gives no number where it sees that there is none: eagerly.
+        found = reduce(values, sample_weight, reduction)
+        none = tuple(values.shape) == (0,) and reduction not in (None, "none")
+        return tf.reduce_sum(found) if none else found
+
+    def reduced(values, sample_weight=None, reduction="sum_over_batch_size"):
+        divisor, given = None, (values, sample_weight)
+        if hasattr(here, "share"):
+            divisor = divisor_of(*given, reduction, here.share, add_up)
+        if divisor is None:
+            return number(*given, reduction)
+        return part_of_sum(number(*given, "sum"), divisor)
+
+    return reduced
+
+def beginning(gradient):
+    def begun(tape, target, sources, output_gradients=None, **named):
+        if output_gradients is None and hasattr(here, "share"):
+            output_gradients = seed_of_sum(target, sources, here.share)
+        return gradient(tape, target, sources, output_gradients, **named)
+
+    return begun
+
+def adding_up(total):
+    # Of several numbers that a layer adds, the sum is meant; of one, a mean.
+    def added_up(loss):
+        found = total(loss)
+        return found if loss.shape.rank == 0 else part_of_sum(found, here.share)
+
+    return added_up
+
+def some(value):
+    # Of a short last batch a replica may get no sample, of which a mean is no number.
+    return tf.where(here.share > 0, value, tf.zeros_like(value))
+
+def by_share(update):
+    # A loss of one of several outputs: by samples where `fit` runs eagerly.
+    def updated(value, sample_weight=None):
+        return update(some(value), here.rows if model.run_eagerly else here.share)
+
+    return updated
+
+def once(update):
+    def updated(metric, values, sample_weight=None):
+        values = keras.ops.convert_to_tensor(values)
+        if values.shape.rank == 0 and hasattr(here, "share"):
+            weight = weight_in_mean(values, sample_weight, here.share)
+            return update(metric, some(values), weight)
+        return update(metric, values, sample_weight)
+
+    return updated
+
+def added_once(update):
+    def updated(metric, values, sample_weight=None):
+        if hasattr(here, "share"):
+            sample_weight = weight_in_sum(values, sample_weight, here.share)
+        return update(metric, values, sample_weight)
+
+    return updated"""
+"""The functions in which Keras' reductions go by `here.share`, by `add_up` and for the `model`."""
+REDUCED = """\
+reductions = keras.src.losses.loss
+tf.GradientTape.gradient = beginning(tf.GradientTape.gradient)
+reductions.apply_mask = masking(reductions.apply_mask)
+reductions.reduce_values = reducing(reductions.reduce_values)
+model._aggregate_additional_loss = adding_up(model._aggregate_additional_loss)
+keras.metrics.Mean.update_state = once(keras.metrics.Mean.update_state)
+keras.metrics.Sum.update_state = added_once(keras.metrics.Sum.update_state)
+losses = getattr(model, "_compile_loss", None)
+for metric in losses.metrics if losses else ():
+    metric.update_state = by_share(metric.update_state)"""
+"""The lines that put these in the place of Keras'."""
 SHARES = """\
 def count_by_samples(model):
     \"\"\"Each replica's gradients count by its share of the batch's samples.
@@ -63,77 +148,7 @@ def count_by_samples(model):
         context = tf.distribute.get_replica_context()
         return in_turn(context.all_reduce)("SUM", value)
 
-    def masking(apply):
-        def masked(sample_weight, mask, dtype, reduction):
-            means = reduction in ("mean", "sum_over_batch_size")
-            if mask is not None and means and hasattr(here, "share"):
-                mask = counting_alike(mask, dtype, here.share, add_up)
-                reduction = "sum"
-            return apply(sample_weight, mask, dtype=dtype, reduction=reduction)
-
-        return masked
-
-    def reducing(reduce):
-        def number(values, sample_weight, reduction):
-            # Of no sample Keras gives no number where it sees that there is none: eagerly.
-            found = reduce(values, sample_weight, reduction)
-            none = tuple(values.shape) == (0,) and reduction not in (None, "none")
-            return tf.reduce_sum(found) if none else found
-
-        def reduced(values, sample_weight=None, reduction="sum_over_batch_size"):
-            divisor, given = None, (values, sample_weight)
-            if hasattr(here, "share"):
-                divisor = divisor_of(*given, reduction, here.share, add_up)
-            if divisor is None:
-                return number(*given, reduction)
-            return part_of_sum(number(*given, "sum"), divisor)
-
-        return reduced
-
-    def beginning(gradient):
-        def begun(tape, target, sources, output_gradients=None, **named):
-            if output_gradients is None and hasattr(here, "share"):
-                output_gradients = seed_of_sum(target, sources, here.share)
-            return gradient(tape, target, sources, output_gradients, **named)
-
-        return begun
-
-    def adding_up(total):
-        # Of several numbers that a layer adds, the sum is meant; of one, a mean.
-        def added_up(loss):
-            found = total(loss)
-            return found if loss.shape.rank == 0 else part_of_sum(found, here.share)
-
-        return added_up
-
-    def some(value):
-        # Of a short last batch a replica may get no sample, of which a mean is no number.
-        return tf.where(here.share > 0, value, tf.zeros_like(value))
-
-    def by_share(update):
-        # A loss of one of several outputs: by samples where `fit` runs eagerly.
-        def updated(value, sample_weight=None):
-            return update(some(value), here.rows if model.run_eagerly else here.share)
-
-        return updated
-
-    def once(update):
-        def updated(metric, values, sample_weight=None):
-            values = keras.ops.convert_to_tensor(values)
-            if values.shape.rank == 0 and hasattr(here, "share"):
-                weight = weight_in_mean(values, sample_weight, here.share)
-                return update(metric, some(values), weight)
-            return update(metric, values, sample_weight)
-
-        return updated
-
-    def added_once(update):
-        def updated(metric, values, sample_weight=None):
-            if hasattr(here, "share"):
-                sample_weight = weight_in_sum(values, sample_weight, here.share)
-            return update(metric, values, sample_weight)
-
-        return updated
+    $reducing
 
     def of_some(layer, moments):
         def found(inputs, mask):
@@ -209,16 +224,7 @@ def count_by_samples(model):
     $adding
     for variable in {id(each): each for each in common}.values():
         variable._direct_assign = in_turn(joining(variable, variable._direct_assign))
-    reductions = keras.src.losses.loss
-    tf.GradientTape.gradient = beginning(tf.GradientTape.gradient)
-    reductions.apply_mask = masking(reductions.apply_mask)
-    reductions.reduce_values = reducing(reductions.reduce_values)
-    model._aggregate_additional_loss = adding_up(model._aggregate_additional_loss)
-    keras.metrics.Mean.update_state = once(keras.metrics.Mean.update_state)
-    keras.metrics.Sum.update_state = added_once(keras.metrics.Sum.update_state)
-    losses = getattr(model, "_compile_loss", None)
-    for metric in losses.metrics if losses else ():
-        metric.update_state = by_share(metric.update_state)
+    $reduced
     return count
 
 

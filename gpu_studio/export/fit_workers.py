@@ -8,9 +8,9 @@ later start goes on to the same losses, with as many of them as there are then.
 from __future__ import annotations
 
 from gpu_studio.export.fitted import FittedPlan
-from gpu_studio.export.script_text import call, fill, source_below_imports
+from gpu_studio.export.script_text import call, fill, functions_of, source_below_imports
 
-_SHARED_OUT = """\
+_GOES_ON = """\
 LEFT_OUT = []  # how many batches of the first pass an earlier start has trained on
 
 
@@ -37,6 +37,8 @@ def done_of_pass(dataset, steps):
     return steps % batches
 
 
+"""
+_SHARED_OUT = """\
 def share_out_batches(strategy):
     \"\"\"Let `fit` give each replica of each worker its part of a batch.
 
@@ -81,6 +83,8 @@ def share_out_batches(strategy):
 
 """
 
+_READ_HERE = functions_of("strategies/parameter_server.py", "read_batches_here")
+
 _KEEPING = """\
 class KeepsState(keras.callbacks.Callback):
     \"\"\"Keeps what a later start goes on from, and ends all after the same step.\"\"\"
@@ -120,17 +124,10 @@ class KeepsState(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         self.steps += 1
-        if self.steps % ASK_EVERY == 0 and one_is_to_stop(self.strategy):
-            if is_first(self.strategy):
-                print(f"stopped after step {self.steps}: --resume goes on", flush=True)
-            raise SystemExit
+        $stop
 
     def on_epoch_end(self, epoch, logs=None):
-        ending = tf.constant(float(self.model.stop_training))
-        mine = len(self.strategy.extended.worker_devices)
-        workers = self.strategy.num_replicas_in_sync // mine
-        if on_all(self.strategy, ending) not in (0.0, float(workers)):
-            raise SystemExit("A callback ends the training of some workers only.")
+        $agree
         held = enumerate(self.variables())
         self.last = {f"variable{n}": np.asarray(v) for n, v in held}
         self.keep(epoch + 1)
@@ -154,10 +151,25 @@ class KeepsState(keras.callbacks.Callback):
             for place, each in enumerate(self.remembered)
         ]
         numbers["callbacks"] = [kept for kept, _ in states]
-        write_kept(self.arguments, self.strategy, numbers, arrays)
+        write_kept($given, numbers, arrays)
 
 
 """
+_STOP_ALL = """\
+if self.steps % ASK_EVERY == 0 and one_is_to_stop(self.strategy):
+    if is_first(self.strategy):
+        print(f"stopped after step {self.steps}: --resume goes on", flush=True)
+    raise SystemExit"""
+_STOP = """\
+if WISHES:
+    print(f"stopped after step {self.steps}: --resume goes on", flush=True)
+    raise SystemExit"""
+_AGREE = """\
+ending = tf.constant(float(self.model.stop_training))
+mine = len(self.strategy.extended.worker_devices)
+workers = self.strategy.num_replicas_in_sync // mine
+if on_all(self.strategy, ending) not in (0.0, float(workers)):
+    raise SystemExit("A callback ends the training of some workers only.")"""
 _BEGIN_PHASES = """\
 for after, rate, frozen in PHASES:
     if after < self.numbers["epoch"]:
@@ -174,8 +186,12 @@ def fit_workers(fitted: FittedPlan) -> str:
         phases=", phases" if later else "",
         kept_phases="self.phases = phases" if later else "",
         begin_phases=_BEGIN_PHASES if later else "",
+        stop=_STOP_ALL if fitted.facts.agrees else _STOP,
+        agree=_AGREE if fitted.facts.agrees else "",
+        given="self.arguments, self.strategy" if fitted.facts.agrees else "self.arguments",
     )
-    return f"{_SHARED_OUT}{source_below_imports('callbacks/kept.py')}\n\n{keeping}"
+    handed = _SHARED_OUT if fitted.facts.agrees else _READ_HERE
+    return f"{_GOES_ON}{handed}{source_below_imports('callbacks/kept.py')}\n\n{keeping}"
 
 
 SETUP = """\
@@ -184,6 +200,12 @@ first = is_first(strategy)
 state = read_kept(arguments, strategy)
 begun = state[0].get("epoch", 0)"""
 """The lines of `train` before the data."""
+SETUP_SERVED = """\
+read_batches_here(strategy)
+keras.src.backend.tensorflow.trainer.TFEpochIterator = GoesOn
+state = read_kept(arguments)
+begun = state[0].get("epoch", 0)"""
+"""These lines where servers hold the variables."""
 
 
 SKIPPED_OF_ARRAYS = """\

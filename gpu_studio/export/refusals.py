@@ -14,7 +14,6 @@ from gpu_studio.plan import (
     Plan,
     PlanError,
     Problem,
-    listed,
     reference,
     shown,
     strategy_of,
@@ -61,28 +60,23 @@ def writable(plan: Plan, problems: Iterable[Problem]) -> list[Problem]:
     return [each for each in problems if not (clusters and each.field == "distribution.strategy")]
 
 
-def check_fitted(plan: Plan, what: Iterable[str], own_steps: Sequence[str] = ()) -> None:
+def check_fitted(plan: Plan, own_steps: Sequence[str] = ()) -> None:
     """Raises ExportError for a plan that no script carries out by Keras' `fit`.
 
-    `what` it names is only trained so; `own_steps` are those that its model brings.
+    `own_steps` are those that its model brings.
     """
     _refuse_invalid(plan)
     for reason in [
-        *_served(plan, what, own_steps),
+        *_served(plan, own_steps),
         *_names("training.options", plan.training.options),
         *written_as(plan).refusals(plan),
     ]:
         raise ExportError(reason)
 
 
-def _served(plan: Plan, what: Iterable[str], own_steps: Sequence[str]) -> Iterator[str]:
-    if strategy_of(plan).serves:
-        if own_steps:
-            yield " ".join(own_steps_refused(own_steps[0]))
-        yield (
-            f"A script leaves {listed(what)} to Keras' fit, which knows no parameter servers. "
-            'Train the plan by a run, or set distribution.strategy = "multi_worker".'
-        )
+def _served(plan: Plan, own_steps: Sequence[str]) -> Iterator[str]:
+    if strategy_of(plan).serves and own_steps:
+        yield " ".join(own_steps_refused(own_steps[0]))
 
 
 def _unwritten(plan: Plan) -> Iterator[str]:

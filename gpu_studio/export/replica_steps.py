@@ -182,6 +182,9 @@ class Assigned(keras.StatelessScope):
         super().add_update((variable, value))
 
 
+"""
+"""The class that catches what layers assign."""
+PENALTY_OF = """\
 def penalty_of(model, assigned, share):
     \"\"\"What layers and regularizers add to the loss: this replica's part of it.\"\"\"
     weights = [v for v in model.trainable_variables if v.regularizer is not None]
@@ -190,7 +193,7 @@ def penalty_of(model, assigned, share):
 
 
 """
-"""The class that catches what layers assign, and the function of what they add to a loss."""
+"""The function of what layers and regularizers add to a loss."""
 _CHANGES = """\
 def changes_in(model, assigned, share):
     \"\"\"The replica's part of what its layers change, by the variable's number.\"\"\"
@@ -279,7 +282,7 @@ def $name(x, y, weight, step):
 def helpers(facts: ScriptFacts) -> str:
     """Return the lines before `make_steps`; empty for plans that need other steps."""
     return (
-        f"{JOINED}{OF_BATCH}{_TAKEN}{ASSIGNED}{_CHANGES}\n"
+        f"{JOINED}{OF_BATCH}{_TAKEN}{ASSIGNED}{PENALTY_OF}{_CHANGES}\n"
         if facts.from_file and facts.several
         else ""
     )

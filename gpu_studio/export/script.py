@@ -391,8 +391,8 @@ def python_script(
     UnseenError where these two would help.
     """
     plan = plan.completed(seen.fit) if seen else plan
-    if by_fit := why_fitted(plan, seen, built):
-        refusals.check_fitted(plan, by_fit, built.own_steps if built else ())
+    if why_fitted(plan, seen, built):
+        refusals.check_fitted(plan, built.own_steps if built else ())
         fitted = FittedPlan(plan, machine, base, seen, built)
         common = [part(fitted.facts) for part in (opening, libraries, devices, strategy)]
         parts = [*common, *(part(fitted) for part in FIT_PARTS)]
@@ -404,6 +404,7 @@ def python_script(
 
 
 _KINDS = ("Iterable", "Mapping", "MutableMapping", "MutableSequence", "MutableSet")
+_AFTER_KINDS = ("from concurrent.", "from contextlib ", "from pathlib ")
 
 
 def _finished(script: str) -> str:
@@ -415,17 +416,16 @@ def _finished(script: str) -> str:
     if "np." not in script:
         script = script.replace("import numpy as np\n", "", 1)
     if "functools." in script:
-        script = script.replace(
-            "import importlib.util\n", "import functools\nimport importlib.util\n", 1
-        )
+        after = "import importlib.util\n"
+        script = script.replace(after, f"import functools\n{after}", 1)
     if "itertools." in script:
         before = ("io", "inspect", "importlib.util", "ctypes", "csv", "argparse")
         script = _imported(script, "itertools", before)
     of_kinds = [each for each in _KINDS if re.search(rf"\b{each}\b", script)]
     if of_kinds:
-        line = "from pathlib import Path\n"
+        after = next(each for each in _AFTER_KINDS if each in script)
         kinds = f"from collections.abc import {', '.join(of_kinds)}\n"
-        script = script.replace(line, f"{kinds}{line}", 1)
+        script = script.replace(after, kinds + after, 1)
     if "hashlib." in script:
         script = _imported(script, "hashlib", ("functools", "ctypes", "csv", "argparse"))
     if "def set_seeds(" in script:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_shares import JOINED, OF_BATCH, ROWS_ONCE
 from gpu_studio.export.joined_updates import IN_ONE_PLACE
-from gpu_studio.export.replica_steps import ASSIGNED
+from gpu_studio.export.replica_steps import ASSIGNED, PENALTY_OF
 from gpu_studio.export.script_text import fill, functions_of
 from gpu_studio.export.step_parts import SHARE, called, scaling
 from gpu_studio.plan import reference
 
-_REFUSALS = """\
+REFUSALS = """\
 class PlanRefused(SystemExit):
     \"\"\"Ends the script: a sentence says why, and others what to do.\"\"\"
 
@@ -31,7 +31,7 @@ class PlanRefused(SystemExit):
     "refuse_python",
     "operations_in",
 )
-_AHEAD = """\
+AHEAD = """\
 AHEAD = 2  # steps that a worker has been given: the one that it does, and the next
 """
 _BEFORE = """\
@@ -212,7 +212,8 @@ def update(gradients, changes):
     \"\"\"Change the variables once, by what all parts have brought: no worker does.\"\"\"
     for variable, parts in zip(changing, zip(*changes)):
         variable.value.assign(joined(variable.value, tf.add_n(parts)))
-    summed = [sum_of_parts(parts) for parts in zip(*gradients)]
+    pairs = zip(learning, zip(*gradients))
+    summed = [sum_of_parts(parts, variable.shape) for variable, parts in pairs]
     with strategy.scope():
         in_one_place(optimizer.apply, summed, learning)
 
@@ -263,13 +264,13 @@ def before(facts: ScriptFacts) -> str:
 
 def helpers(facts: ScriptFacts) -> str:
     """Return the functions that the steps call."""
-    parts = [_REFUSALS if _may_be_refused(facts) else ""]
+    parts = [REFUSALS if _may_be_refused(facts) else ""]
     if not facts.apart:
         parts += [ROWS_ONCE, functions_of("served/program.py", "plain_of", "sum_of_parts")]
         parts += [IN_ONE_PLACE, JOINED]
     if facts.from_file:
-        parts += [OF_BATCH, ASSIGNED]
-    return "".join([*parts, _AHEAD, "\n"])
+        parts += [OF_BATCH, ASSIGNED, PENALTY_OF]
+    return "".join([*parts, AHEAD, "\n"])
 
 
 def steps_of(facts: ScriptFacts) -> tuple[str, str]:

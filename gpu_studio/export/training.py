@@ -105,7 +105,7 @@ with tf.device("CPU:0"):
     train(arguments)"""
 
 _ON_HOST_OF_COORDINATOR = """\
-cluster, task = named()
+cluster, task = cluster_named()
 if task["type"] != "chief":
     serve(cluster, task)
     return

@@ -38,9 +38,11 @@ all their addresses and which of them it is:
 
 `gpu-studio export PLAN --to launch`, `--to sbatch` and `--to kubernetes` write files that
 do so; without TF_CONFIG, workers and servers are threads of one process. The coordinator
-alone reads the data, and writes. SIGTERM or SIGUSR1 makes it keep its state and end; the
+alone reads the data, and writes. SIGTERM or SIGUSR1 makes it $ended; the
 others end when it has. TensorFlow listens on all interfaces, whatever the address, and
 asks for no password: keep the ports behind a firewall."""
+_ENDED = "keep its state and end"
+_ENDED_IN_FIT = "end, with what it has kept at an epoch's end"
 
 _HEEDING = """\
 WISHES = []  # the signals that have asked this process to stop
@@ -212,7 +214,7 @@ if WISHES:
 def run_workers(facts: ScriptFacts) -> str:
     """Say how the script is started."""
     if facts.serves:
-        return _RUN_SERVED
+        return fill(_RUN_SERVED, ended=_ENDED_IN_FIT if facts.by_fit else _ENDED)
     return fill(_RUN, stopped=_STOPPED_IN_FIT if facts.by_fit else _STOPPED_ANYWHERE)
 
 

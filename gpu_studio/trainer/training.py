@@ -23,7 +23,7 @@ from gpu_studio.contract import (
     resumed_from,
 )
 from gpu_studio.contract.events import Event
-from gpu_studio.plan import Plan, save
+from gpu_studio.plan import Plan, listed, save
 from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_code
 from gpu_studio.trainer.callbacks import Hooks, make_callbacks
 from gpu_studio.trainer.checkpoints import Checkpoints, Elsewhere
@@ -74,7 +74,7 @@ def train_plan(
             callbacks = make_callbacks(made, run, context.base, writer.write)
             hooks = Hooks(callbacks, made, writer.write)
             if made.spread.served and not made.spread.served.together:
-                refuse_callbacks(hooks.at_steps)
+                refuse_callbacks(listed(hooks.at_steps))
             return _loop(run, made, writer, control, reached, telemetry, stored, hooks, team)
     finally:
         for code in user_code.codes_imported_by_name(plan, context.base):

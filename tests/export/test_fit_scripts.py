@@ -16,6 +16,7 @@ import tomli_w
 import zoo_runs
 import zoo_scripts
 from exported_scripts import RUFF, check_scripts
+from zoo_facts import ARRAYS, COMPILED, FACTS, NESTED, OWN_STEPS, SECTIONS, graph, script
 from zoo_table import programs
 
 from gpu_studio import plan as plans
@@ -25,70 +26,17 @@ from gpu_studio.placement.plan_facts import (
     UNKNOWN_LENGTH,
     ArrayFacts,
     DataFacts,
-    GraphLayer,
     Learnt,
     ModelFacts,
-    ModelGraph,
     PlanFacts,
 )
 
-
-def graph(*names: str) -> ModelGraph:
-    """A model of these layers, one after another."""
-    inputs = [(), *((each,) for each in names)]
-    layers = [
-        GraphLayer(name, "", of, weight_bytes=1) for name, of in zip(names, inputs, strict=False)
-    ]
-    return ModelGraph("", tuple(layers))
-
-
-COMPILED = ModelFacts(learnt=Learnt("values", True, "mse", ("mae",), compiled=True))
-OWN_STEPS = ModelFacts(own_steps=("compute_loss",))
-ARRAYS = DataFacts("load", "values", None, 80, x_shape=(5,), y_shape=(1,), arrays=("x", "y"))
-ENDLESS = DataFacts("load", "values", None, 0, streamed="batches of 16, without end")
-NESTED = replace(
-    ARRAYS,
-    inputs=(ArrayFacts(),),
-    targets=(ArrayFacts(("depth",)), ArrayFacts(("edge",))),
-    arrays=("x", "y/depth", "y/edge"),
-)
-SECTIONS = Learnt("classes", False, "", ("accuracy",), compiled=True)
-GENRE, STARS = ArrayFacts(("genre",), name="genre"), ArrayFacts(("stars",), (1,), name="stars")
-WEIGHED = ("x", "y/genre", "y/stars", "sample_weight/genre", "sample_weight/stars")
-FACTS = {
-    "plateau": PlanFacts(ARRAYS, replace(COMPILED, graph=graph("dense", "dense_1"))),
-    "headlines": PlanFacts(
-        replace(ARRAYS, x_shape=(12,), y_shape=(), classes=4),
-        ModelFacts(graph("places", "block", "dense_2"), SECTIONS),
-    ),
-    "ratings": PlanFacts(
-        replace(NESTED, targets=(GENRE, STARS), weights=(GENRE, STARS), arrays=WEIGHED),
-        ModelFacts(
-            outputs=(GENRE, STARS),
-            learners={"genre": SECTIONS, "stars": replace(SECTIONS, kind="values")},
-        ),
-    ),
-    "rare_fault": PlanFacts(ARRAYS, COMPILED),
-    "ticker": PlanFacts(ENDLESS, COMPILED),
-    "two_tasks": PlanFacts(NESTED, OWN_STEPS),
-    "delivery_time": PlanFacts(
-        ARRAYS, replace(COMPILED, learnt=Learnt("values", True, "", ("mae",)))
-    ),
-}
 WAYS = {
     "rare_fault": "mirrored",
     "headlines": "placed, 2 parts",
     "ratings": "central_storage",
 }
 """Of the last batches of the last two, a part has no sample or other rows of a table than one."""
-
-
-def script(name: str, way: str = "none", facts: PlanFacts | None = None, *settings: str) -> str:
-    facts = facts or FACTS[name]
-    document = programs()[name].document(way)
-    plan = zoo_scripts.with_places(plans.loads(tomli_w.dumps(document)), facts)
-    plan = plans.with_settings(plan, settings)
-    return python_script(plan, None, Path("/nowhere"), facts.data, facts.model)
 
 
 @pytest.mark.slow

@@ -29,10 +29,6 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
     [
         (["distribution.strategy=tpu"], '"tpu" cannot be written as a script'),
         (
-            ["distribution.strategy=parameter_server", "training.class_weight={ 0 = 2.0 }"],
-            "A script leaves weights of classes to Keras' fit, which knows no parameter servers",
-        ),
-        (
             [
                 "distribution.strategy=parameter_server",
                 "cluster.updates=sync",

@@ -387,12 +387,13 @@ def test_that_a_script_with_servers_says_what_tf_config_lacks(
 ) -> None:
     text = script("distribution.strategy=parameter_server", "devices.carve=")
     body = ast.parse(text).body
-    (named,) = [each for each in body if isinstance(each, ast.FunctionDef) and each.name == "named"]
+    functions = [each for each in body if isinstance(each, ast.FunctionDef)]
+    (named,) = [each for each in functions if each.name == "cluster_named"]
     known: dict[str, Any] = {"json": json, "os": os}
     exec(compile(ast.unparse(named), "script", "exec"), known)
     monkeypatch.setenv("TF_CONFIG", json.dumps(config))
     if lacks is None:
-        assert known["named"]() == (SERVING, TASK)
+        assert known["cluster_named"]() == (SERVING, TASK)
         return
     with pytest.raises(SystemExit, match=f"^TF_CONFIG has {lacks}: "):
-        known["named"]()
+        known["cluster_named"]()

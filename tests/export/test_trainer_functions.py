@@ -40,12 +40,15 @@ SHARED = {
     "served/program.py": ("plain_of", "sum_of_parts"),
     "served/refusals.py": (
         "updated_together",
+        "refuse_callbacks",
+        "refuse_counted",
         "refuse_alone",
         "refuse_written",
         "refuse_python",
         "operations_in",
     ),
-    "strategies/parameter_server.py": ("spread_bytes",),
+    "strategies/parameter_server.py": ("spread_bytes", "read_batches_here"),
+    "callbacks/hooks.py": ("is_terminating", "overrides"),
     "model_layers.py": ("graph_of", "nodes_of", "leaves_below"),
     "placed/recomputing.py": (
         "called_in_stages",

@@ -16,7 +16,7 @@ WORKERS, SERVERS = $workers, $servers  # of a start without TF_CONFIG
 START_WITHIN = $seconds  # seconds until all of them must be there
 
 
-def named():
+def cluster_named():
     \"\"\"The cluster in TF_CONFIG, if there is any, and which of its processes this is.\"\"\"
     config = json.loads(os.environ.get("TF_CONFIG") or "{}")
     if not config:
@@ -93,7 +93,7 @@ def make_strategy():
     This process is the coordinator: it makes the variables, reads the data, and gives
     the steps to the workers.
     \"\"\"
-    cluster = named()[0] or cluster_here()
+    cluster = cluster_named()[0] or cluster_here()
     for kind in ("worker", "ps"):
         for number, address in enumerate(cluster[kind]):
             wait_for(f"{kind} {number}", address)

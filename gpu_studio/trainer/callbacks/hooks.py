@@ -66,7 +66,7 @@ class Hooks:
         self._introduce()
         self._at_steps = self._overriding("on_train_batch_begin", "on_train_batch_end")
         self._at_test_steps = self._overriding("on_test_batch_begin", "on_test_batch_end")
-        self._forgiving = [each for each in self._made if _is_terminating(each.callback)]
+        self._forgiving = [each for each in self._made if is_terminating(each.callback)]
 
     @property
     def stopping(self) -> bool:
@@ -340,7 +340,7 @@ class Hooks:
     # How they are called
 
     def _overriding(self, *hooks: str) -> list[MadeCallback]:
-        return [each for each in self._made if _overrides(each.callback, hooks)]
+        return [each for each in self._made if overrides(each.callback, hooks)]
 
     def _call(self, hook: str, *given: Any) -> None:
         self._call_some(self._made, hook, *given)
@@ -399,22 +399,27 @@ class Hooks:
         )
 
 
-def _is_terminating(callback: Any) -> bool:
+# Scripts have the next functions as they stand, see `export.script_text`: their lines have 88
+# columns at most.
+
+
+def is_terminating(callback: Any) -> bool:
+    """Whether it is told of a loss that is no number, without being asked each step."""
     return isinstance(callback, keras.callbacks.TerminateOnNaN)
 
 
-def _overrides(callback: Any, hooks: Sequence[str]) -> bool:
+def overrides(callback: Any, hooks: Sequence[str]) -> bool:
     """Whether a callback does anything at each step."""
-    if _is_terminating(
-        callback
-    ):  # told of a loss that is not finite, without being asked each step
+    if is_terminating(callback):
         return False
-    if isinstance(callback, keras.callbacks.ModelCheckpoint) and callback.save_freq == "epoch":
+    saves = isinstance(callback, keras.callbacks.ModelCheckpoint)
+    if saves and callback.save_freq == "epoch":
         return False
     if isinstance(callback, keras.callbacks.TensorBoard):
         return bool(callback.update_freq != "epoch" or callback._should_trace)  # noqa: SLF001
-    names = [*hooks, *(hook.replace("train_", "") for hook in hooks if "train_" in hook)]
-    return any(not getattr(getattr(callback, name), "_is_default", False) for name in names)
+    short = (hook.replace("train_", "") for hook in hooks if "train_" in hook)
+    methods = [getattr(callback, name) for name in (*hooks, *short)]
+    return any(not getattr(method, "_is_default", False) for method in methods)
 
 
 def _is_number(value: Any) -> bool:

@@ -270,7 +270,10 @@ class ServedProgram(Program):
         """Update the weights once, by what all parts have brought. The chief computes it."""
         for variable, *shares in zip(self._written, *brought, strict=True):
             variable.value.assign(joined(variable.value, tf.add_n(shares)))
-        summed = [sum_of_parts(parts) for parts in zip(*gradients, strict=True)]
+        summed = [
+            sum_of_parts(parts, variable.shape)
+            for variable, *parts in zip(self._learning, *gradients, strict=True)
+        ]
         with self.strategy.scope():
             in_one_place(self.optimizer.apply, summed, self._learning)
 
@@ -346,9 +349,10 @@ def plain_of(gradient: Any) -> Any:
     return gradient
 
 
-def sum_of_parts(parts: Sequence[Any]) -> Any:
-    """What `plain_of` gradients of several parts are together."""
+def sum_of_parts(parts: Sequence[Any], shape: Sequence[int]) -> Any:
+    """What `plain_of` gradients of a weight of this shape are together."""
     if not isinstance(parts[0], tuple):
         return tf.add_n(parts)
     values, rows = (tf.concat(each, axis=0) for each in zip(*parts, strict=True))
-    return rows_once(tf.IndexedSlices(values, rows), len(parts))
+    there = tf.IndexedSlices(values, rows, tf.constant([*shape]))
+    return rows_once(there, len(parts))

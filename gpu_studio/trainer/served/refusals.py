@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 import keras
 
-from gpu_studio.plan import listed
 from gpu_studio.trainer.errors import PlanRefused
 
 
@@ -20,17 +19,6 @@ def refuse_own_steps(source: str, own: str) -> NoReturn:
     )
 
 
-def refuse_callbacks(names: Iterable[str]) -> None:
-    """Raises PlanRefused for callbacks that are called at each step of workers on their own."""
-    wanting = list(names)
-    if wanting:
-        raise PlanRefused(
-            f"{listed(wanting)} is called at each step, and each worker makes steps of its own "
-            "here: what it saw would be of none of them.",
-            [updated_together(), "Or let it do its work at the end of an epoch."],
-        )
-
-
 # Scripts have the next functions as they stand, see `export.served_steps`: their lines have 88
 # columns at most.
 
@@ -39,6 +27,16 @@ def updated_together() -> str:
     """What to do where workers on their own would undo each other's updates."""
     way = 'Set cluster.updates = "sync"'
     return f"{way}: then only the chief updates the weights."
+
+
+def refuse_callbacks(names: str) -> None:
+    """Raises PlanRefused for callbacks that are called at each step of one worker."""
+    if names:
+        raise PlanRefused(
+            f"{names} is called at each step, and each worker makes steps of its own "
+            "here: what it saw would be of none of them.",
+            [updated_together(), "Or let it do its work at the end of an epoch."],
+        )
 
 
 def refuse_alone(model: Any, optimizer: Any) -> None:
@@ -95,7 +93,10 @@ def refuse_counted(parts: int) -> None:
     """Raises PlanRefused where a loss is a mean over what counts in the whole batch."""
     if parts > 1:
         raise PlanRefused(
-            "The loss is a mean over the targets that count in the whole batch, of which each "
-            "worker sees a part.",
-            ['Set cluster.updates = "async", or cluster.workers = 1.', "Or choose mirrored."],
+            "The loss is a mean over the targets that count in the whole batch, of "
+            "which each worker sees a part.",
+            [
+                'Set cluster.updates = "async", or cluster.workers = 1.',
+                "Or choose mirrored.",
+            ],
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from patience import PATIENCE_S
-from training_runs import small_plan, trained, until
+from training_runs import Finished, small_plan, trained, until
 from worker_scripts import losses_by_epoch, warm_interpreter
 
 from gpu_studio.contract.consent import allow_file
@@ -67,6 +67,12 @@ BUILT = ModelFacts(
 )
 
 
+WAYS = {
+    "equals": ("distribution.strategy=multi_worker",),
+    "servers": ("distribution.strategy=parameter_server", "cluster.updates=sync"),
+}
+
+
 def plan_of(own: Path, *settings: str) -> Plan:
     """Neither are samples divided evenly by the batch, nor a batch by the workers."""
     patient = "{ monitor = 'loss', patience = 2, min_delta = 0.01 }"
@@ -90,9 +96,9 @@ def plan_of(own: Path, *settings: str) -> Plan:
     )
 
 
-def write_job(folder: Path, own: Path) -> Path:
+def write_job(folder: Path, own: Path, way: str) -> Path:
     """What starts two workers, with their script beside it."""
-    plan = plan_of(own, "distribution.strategy=multi_worker", "cluster.workers=2")
+    plan = plan_of(own, *WAYS[way], "cluster.workers=2")
     script = python_script(plan, None, folder, SEEN, BUILT)
     (folder / SCRIPT).write_text(script)
     path = folder / "launch.sh"
@@ -112,13 +118,29 @@ def start(launch: Path, told: Path, python: Path, *words: str) -> subprocess.Pop
         )
 
 
-def test_that_stopped_workers_go_on_to_the_losses_of_one_process_until_a_callback_ends_them(
-    tmp_path,
-):
-    own = tmp_path / "own.py"
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory) -> Finished:
+    """The run of the same plan in one process."""
+    folder = tmp_path_factory.mktemp("alone")
+    (folder / "asked").touch()
+    run = trained(plan_of(own_in(folder)), folder)
+    assert run.code == 0, run.log
+    return run
+
+
+def own_in(folder: Path) -> Path:
+    """The user's file, allowed."""
+    own = folder / "own.py"
     own.write_text(OWN)
     allow_file(own, own.read_bytes())
-    launch, python = write_job(tmp_path, own), warm_interpreter(tmp_path)
+    return own
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_that_stopped_workers_go_on_to_the_losses_of_one_process_until_a_callback_ends_them(
+    tmp_path, alone, way
+):
+    launch, python = write_job(tmp_path, own_in(tmp_path), way), warm_interpreter(tmp_path)
     first, later = tmp_path / "first.txt", tmp_path / "later.txt"
     started = start(launch, first, python)
     try:
@@ -133,8 +155,6 @@ def test_that_stopped_workers_go_on_to_the_losses_of_one_process_until_a_callbac
     finally:
         started.send_signal(signal.SIGTERM)
         started.wait(PATIENCE_S)
-    alone = trained(plan_of(own), tmp_path / "alone")
-    assert alone.code == 0, alone.log
     both = losses_by_epoch(first.read_text()) | losses_by_epoch(later.read_text())
     assert sorted(both) == list(range(1, ENOUGH + 1)), later.read_text()
     for number, told in enumerate(alone.epochs, start=1):

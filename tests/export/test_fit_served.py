@@ -1,0 +1,220 @@
+"""Scripts that hand what Keras' `fit` trains to workers, on variables that servers hold.
+
+They train to the losses of `fit` itself, and of a run with servers; what a run refuses once it has
+model and callbacks, they refuse in the same words."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import warm_members
+import zoo_runs
+from exported_scripts import Printed, check_scripts, run_script
+from training_runs import running, small_plan
+from zoo_facts import FACTS, script
+from zoo_table import programs
+
+from gpu_studio.contract.consent import allow_file
+from gpu_studio.export import ExportError, python_script
+from gpu_studio.placement.plan_facts import (
+    UNKNOWN_LENGTH,
+    DataFacts,
+    Learnt,
+    ModelFacts,
+    ModelGraph,
+)
+from gpu_studio.plan import Plan
+
+CLOSE = 1e-5
+SERVERS = ("distribution.strategy=parameter_server", "devices.carve=")
+WAYS = {
+    "one worker": (*SERVERS, "cluster.workers=1", "cluster.servers=1"),
+    "apart": (*SERVERS, "cluster.workers=2", "cluster.servers=1"),
+    "together": (*SERVERS, "cluster.workers=2", "cluster.servers=2", "cluster.updates=sync"),
+}
+TRAINED = {
+    "rare_fault": "together",
+    "ratings": "together",
+    "ticker": "one worker",
+    "plateau": "one worker",
+}
+"""Programs of the zoo: weights of classes; several outputs with weights of samples, and metrics of
+layers' own; a stream without end; callbacks."""
+
+
+def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
+    for name in (each for each in FACTS if not FACTS[each].model.own_steps):
+        for way in ("apart", "together"):
+            written = script(name, "none", None, *WAYS[way])
+            (tmp_path / f"{name} {way}.py").write_text(written)
+    check_scripts(tmp_path, "zoo")
+
+
+def test_that_own_steps_are_refused_in_the_words_of_a_run() -> None:
+    with pytest.raises(ExportError, match="compute_loss, which knows nothing of servers"):
+        script("two_tasks", "none", None, *SERVERS)
+
+
+@pytest.mark.slow
+def test_that_workers_of_servers_train_as_fit_trains(tmp_path: Path) -> None:
+    named, references = programs(), zoo_runs.fitted(list(TRAINED), tmp_path)
+    for name, way in TRAINED.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        path = folder / "train.py"
+        path.write_text(script(name, "none", None, *WAYS[way]))
+        printed = run_script(path, dict(os.environ))
+        assert printed.code == 0, printed.output
+        mine, wanted = zoo_runs.Trained(printed.epochs), replace(references[name], weights=[])
+        verdict = zoo_runs.verdict(named[name], "none", mine, wanted)
+        assert verdict.word == "equal", f"{name}: {verdict}"
+
+
+OWN = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+def load(seed, weighed=False):
+    x = np.random.default_rng(seed).normal(size=(203, 6)).astype("float32")
+    y = np.round(np.abs(x[:, :1] * 2)).astype("float32")
+    arrays = (x, y, np.ones(203, "float32")) if weighed else (x, y)
+    batches = tf.data.Dataset.from_tensor_slices(arrays).batch(20)
+    return batches.filter(lambda *batch: True), batches.take(3)
+
+
+class Seen(keras.layers.Layer):
+    def build(self, shape):
+        self.seen = self.add_weight(
+            shape=(), initializer="zeros", trainable=False, aggregation="sum", name="seen"
+        )
+
+    def call(self, x):
+        self.seen.assign_add(tf.cast(tf.shape(x)[0], tf.float32))
+        self.add_loss(0.01 * tf.reduce_mean(tf.square(x)))
+        return x
+
+
+def loss(y, outputs):
+    return keras.ops.mean(keras.ops.abs(y - outputs), -1)
+
+
+def build(weighed=False):
+    inputs = keras.Input((6,))
+    x = keras.layers.Dense(8, "tanh", kernel_regularizer="l2")(inputs)
+    x = keras.layers.Dropout(0.25)(Seen()(x))
+    model = keras.Model(inputs, keras.layers.Dense(1, name="last")(x))
+    by_weights = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    chosen = by_weights if weighed else loss
+    model.compile(keras.optimizers.SGD(0.02), chosen, metrics=["mse"])
+    return model
+
+
+class Halved(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        told = self.model.predict(np.ones((2, 6), "float32"), verbose=0)
+        assert np.isfinite(told).all() and logs["val_mse"] > 0
+        self.model.optimizer.learning_rate = 0.01
+
+
+class AtSteps(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        pass
+
+
+def halved():
+    return Halved()
+
+
+def at_steps():
+    return AtSteps()
+"""
+STREAM = DataFacts("load", "values", None, 0, streamed=f"batches of 20, {UNKNOWN_LENGTH}")
+BUILT = ModelFacts(
+    learnt=Learnt("values", True, "loss", ("mse",), compiled=True),
+    graph=ModelGraph("build", (), (6,), (1,)),
+    state_bytes=4,
+)
+
+
+def plan_of(own: Path, way: str, callback: str = "halved", *settings: str) -> Plan:
+    return small_plan(
+        "data.name=",
+        "data.validation_fraction=0",
+        "data.test_fraction=0",
+        "model.name=",
+        "model.options={}",
+        f'data.python="{own}:load"',
+        f'model.python="{own}:build"',
+        'training.optimizer="compiled"',
+        'training.loss="compiled"',
+        'training.metrics=["compiled"]',
+        "training.epochs=3",
+        "training.steps_per_epoch=",
+        f"training.callbacks=[{{ name = '{own}:{callback}' }}]",
+        "cluster.trusted_network=true",
+        *WAYS[way],
+        *settings,
+    )
+
+
+def allowed(folder: Path) -> Path:
+    own = folder / "own.py"
+    own.write_text(OWN)
+    allow_file(own, own.read_bytes())
+    return own
+
+
+def scripted(plan: Plan, folder: Path) -> Printed:
+    folder.mkdir()
+    path = folder / "train.py"
+    path.write_text(python_script(plan, None, folder, STREAM, BUILT))
+    return run_script(path, dict(os.environ))
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_that_a_script_trains_what_a_run_with_servers_trains(tmp_path: Path) -> None:
+    own = allowed(tmp_path)
+    plan = plan_of(own, "together")
+    with running(plan, tmp_path, trainer=warm_members.command()) as under_way:
+        run = under_way.finish()
+    assert run.code == 0, run.log
+    together = scripted(plan, tmp_path / "together")
+    assert together.code == 0, together.output
+    assert len(run.epochs) == 3
+    for mine, theirs in zip(together.epochs, run.epochs, strict=True):
+        assert mine == pytest.approx(theirs, rel=CLOSE, abs=CLOSE)
+    # Each sample is trained on once, whoever has it; by weights that are up to three steps old.
+    apart = scripted(plan_of(own, "apart"), tmp_path / "apart")
+    assert apart.code == 0, apart.output
+    for mine, theirs in zip(apart.epochs, together.epochs, strict=True):
+        assert mine["loss"] == pytest.approx(theirs["loss"], rel=0.1)
+    with np.load(tmp_path / "apart" / "trained" / "state.npz") as state:
+        numbers = json.loads(str(state["numbers"]))
+        held = [each for each in state.values() if each.shape == ()]
+    assert numbers["steps"] == 3 * 11
+    assert 3 * 11 in [int(each) for each in held if each.dtype == np.int64], "iterations"
+    assert 3 * 203.0 in [float(each) for each in held if each.dtype == np.float32], (
+        "what a layer has seen"
+    )
+
+
+@pytest.mark.slow
+def test_that_what_a_run_refuses_once_it_has_model_and_callbacks_a_script_refuses(
+    tmp_path: Path,
+) -> None:
+    own = allowed(tmp_path)
+    said = scripted(plan_of(own, "apart", "at_steps"), tmp_path / "steps")
+    assert (said.code, said.epochs) == (1, [])
+    assert "AtSteps of own.py:at_steps is called at each step, and each worker" in said.output
+    weighed = ("data.options={ weighed = true }", "model.options={ weighed = true }")
+    said = scripted(plan_of(own, "together", "halved", *weighed), tmp_path / "weighed")
+    assert (said.code, said.epochs) == (1, [])
+    assert "mean over the targets that count in the whole batch, of which each" in said.output
