@@ -323,6 +323,8 @@ def _status(program: str) -> int:
             sys.path.insert(0, str(ROOT))
             runpy.run_module(program, run_name="__main__", alter_sys=True)
     except SystemExit as leaving:
+        if leaving.code is not None and not isinstance(leaving.code, int):
+            print(leaving.code, file=sys.stderr)  # as Python itself does
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except Exception:  # noqa: BLE001 (as Python itself ends a program)
         traceback.print_exc()
