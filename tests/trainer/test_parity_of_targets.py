@@ -88,10 +88,8 @@ IN_ONE_PART = ("masked steps", "a class ignored")
 CHOSEN = {
     "none": (
         "one sigmoid, bools",
-        "one logit, bytes",
         "ids as floats",
         "labels",
-        "counts",
         "places apart",
         "an autoencoder",
         "masked steps",
@@ -101,7 +99,7 @@ CHOSEN = {
     "one_device": ("spots",),
     "mirrored": ("one sigmoid, bools", "places apart", "masked steps"),
     "central_storage": ("a class ignored",),
-    "placed": ("labels", "spots", "masked steps"),
+    "placed": ("labels", "masked steps"),
 }
 
 
