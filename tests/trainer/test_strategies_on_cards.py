@@ -92,6 +92,7 @@ LEFT_OUT = {
     *("none on the first of four slices", "one_device on the second card only"),
     *("central_storage over two cards", "one_device on the second card"),
     *("two workers on a card each", "two workers over two slices of a card each"),
+    *("mirrored over four slices in a ring", "placed over two cards"),
 }
 """Whose card, slices or strategy another plan has as well, or that take several processes."""
 TRAINED = [plan for plan in PLANS if WHOLE or plan not in LEFT_OUT]
