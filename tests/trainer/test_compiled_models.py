@@ -81,12 +81,10 @@ CASES: dict[str, Case] = {
 }
 FEW = {
     "two",
-    "watched",
     "apart",
     "classes weighted",
     "overlapping",
     "averaged",
-    "ema",
     "scaled_little",
     "warmed",
 }
@@ -103,7 +101,7 @@ REFUSED = {
     "averaged placed": "must see one batch after another",
 }
 PARTS = [way for way in WAYS if WHOLE or way in ("none", "mirrored")]
-BESIDE = {"sgd", "ema"}
+BESIDE = {"sgd", "adam", "summed", "halved"}
 """What is compiled as these are in another case under `none` as well."""
 PAIRS = [
     (name, way)
