@@ -29,10 +29,11 @@ pytest_plugins = [
 ]
 
 # No deadline and no check of the speed of examples: a slow machine is not a wrong program. In CI
-# the examples are the same every time.
+# the examples are the same every time; `make quick` tries fewer.
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", UNTIMED)
 settings.register_profile("ci", UNTIMED, derandomize=True, database=None, print_blob=True)
+settings.register_profile("quick", UNTIMED, max_examples=20)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
 )

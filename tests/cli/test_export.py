@@ -107,6 +107,7 @@ def test_that_help_shows_how_to_export(gpu_studio):
     assert "export" in gpu_studio("--help").out
 
 
+@pytest.mark.slow
 def test_that_export_starts_without_tensorflow_and_qt(plan_file):
     program = (
         "import sys; from gpu_studio.cli import main; code = main(['export', sys.argv[1]]); "

@@ -79,6 +79,7 @@ def of_own_parts(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path):
     for name in FACTS:
         ways = ["none", "one_device", "mirrored", "central_storage"]

@@ -96,6 +96,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_that_scripts_are_formatted_as_ruff_formats(scripts):
     ended = subprocess.run(
         [*RUFF, "format", "--isolated", "--diff", "."], cwd=scripts, capture_output=True, text=True
@@ -304,6 +305,7 @@ def test_that_options_become_keyword_arguments_or_are_refused(options):
     )
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60)
 def test_that_any_valid_plan_has_a_script_that_compiles(data):

@@ -238,6 +238,7 @@ def test_that_these_scripts_train_over_workers_as_the_runs_do(tmp_path: Path) ->
     check({"resumed": runs[list(runs)[-1]]}, [both + rest])
 
 
+@pytest.mark.slow
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
     own, over = Path("/own/own.py"), tmp_path / "over workers"
     written(CASES, own, tmp_path)

@@ -695,6 +695,7 @@ def check(cases: Iterable[str], printed: Sequence[str], runs: Mapping[str, Any])
             assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE), case
 
 
+@pytest.mark.slow
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
     write_files(tmp_path)
     for place, case in enumerate(CASES | OF_FILES | CENTRAL_CASES | PLACED_CASES):

@@ -79,6 +79,7 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
         assert [predicted[device.name] for device in there] == pytest.approx(held, abs=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "fit_again"), [(None, 0), (2, MODELS / 30)])
 def test_that_what_is_found_fits_as_predicted_and_recomputing_makes_more_fit(
     count: int | None, fit_again: float

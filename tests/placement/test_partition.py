@@ -32,6 +32,7 @@ def line(costs: list[float], sent: float = 0.0) -> DeviceStages:
     )
 
 
+@pytest.mark.slow
 def test_that_the_longest_stage_is_as_short_as_can_be_where_torchgpipes_is_not() -> None:
     ours, theirs = [], []
     for costs, blocks in chains():

@@ -61,6 +61,7 @@ def test_that_a_name_in_an_archive_is_written_short_and_without_what_moves_a_ter
     assert len(brief("k" * 60_000)) == 80
 
 
+@pytest.mark.slow
 def test_that_a_model_with_a_description_of_a_hundred_megabytes_is_told(tmp_path: Path) -> None:
     path = tmp_path / "m.keras"
     for name, told in (("config.json", True), ("model.weights.h5", False)):
