@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,29 +58,52 @@ def make_tree(root: Path) -> Environment:
     return Environment(root)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def known() -> Iterator[None]:
+    """Let pip know nothing of its user's settings, and no index."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_NO_INDEX", "1")
+        patch.setenv("PIP_CONFIG_FILE", "/dev/null")
+        yield
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A tree with its environment, made once and still empty."""
+def made(tmp_path_factory, known) -> Iterator[Environment]:
+    """A tree with its environment, made once where there was one whose interpreter is gone.
+
+    It is still empty, and pip knows the tree's own wheels.
+    """
     environment = make_tree(tmp_path_factory.mktemp("tree"))
+    environment.python.parent.mkdir(parents=True)
+    environment.python.symlink_to("/nowhere/python3.11")
+    environment.stamp.write_text("{}")
     environment.make(None)
-    return environment
+    assert not environment.stamp.exists()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_FIND_LINKS", str(environment.root))
+        yield environment
+
+
+@pytest.fixture(scope="module")
+def stamp(made) -> str:
+    """What is written down of the environment once the lock `runtime` is installed."""
+    assert made.lacks(["runtime"]) == ["runtime", "project"]
+    made.fill(["runtime"])
+    return made.stamp.read_text()
 
 
 @pytest.fixture
-def environment(made, monkeypatch):
-    """The tree as it was at first, and a pip that knows only the tree's own wheels."""
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(made.root))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+def environment(made, stamp, monkeypatch):
+    """The tree as it was at first; its environment holds the lock `runtime`."""
     monkeypatch.chdir(made.root)
     texts = {
         path: path.read_text()
         for path in (made.lock("runtime"), made.lock("dev"), made.root / "pyproject.toml")
     }
+    made.stamp.write_text(stamp)
     yield made
     for path, text in texts.items():
         path.write_text(text)
-    made.stamp.unlink(missing_ok=True)
 
 
 def imports(environment: Environment, module: str) -> bool:
@@ -94,20 +118,12 @@ def imports(environment: Environment, module: str) -> bool:
 
 
 def test_that_a_filled_environment_lacks_nothing_and_imports_the_project_from_anywhere(environment):
-    assert environment.lacks(["runtime"]) == ["runtime", "project"]
-    environment.fill(["runtime"])
     assert environment.lacks(["runtime"]) == []
     assert imports(environment, "one, little")
-
-
-def test_that_the_larger_lock_counts_for_the_smaller(environment):
-    environment.fill(["dev"])
-    assert environment.lacks(["runtime"]) == []
-    assert imports(environment, "one, two, little")
+    assert not imports(environment, "two")
 
 
 def test_that_a_package_with_another_hash_is_refused_and_nothing_counts_as_ready(environment):
-    environment.fill(["runtime"])
     make_wheel(environment.root, "three")
     environment.lock("dev").write_text("three==1.0 --hash=sha256:" + "0" * 64)
     with pytest.raises(SetupError, match="pip could not install packaging/locks/dev"):
@@ -116,19 +132,7 @@ def test_that_a_package_with_another_hash_is_refused_and_nothing_counts_as_ready
     assert not imports(environment, "three")
 
 
-def test_that_a_failed_download_is_told_and_a_later_try_succeeds(environment):
-    lock = environment.lock("dev")
-    text = lock.read_text()
-    lock.write_text("absent==1.0 --hash=sha256:" + "0" * 64)
-    with pytest.raises(SetupError, match="If the network is down, try again when it is up"):
-        environment.fill(["dev"])
-    lock.write_text(text)
-    environment.fill(["dev"])
-    assert environment.lacks(["dev"]) == []
-
-
 def test_that_a_changed_lock_or_project_is_installed_again(environment):
-    environment.fill(["runtime"])
     lock = environment.lock("runtime")
     lock.write_text(lock.read_text() + "# newer\n")
     assert environment.lacks(["runtime"]) == ["runtime"]
@@ -137,14 +141,12 @@ def test_that_a_changed_lock_or_project_is_installed_again(environment):
 
 
 def test_that_in_a_copied_tree_the_project_is_not_installed(environment, tmp_path):
-    environment.fill(["runtime"])
     copied = tmp_path / "copy"
     subprocess.run(["cp", "-r", environment.root, copied], check=True)
     assert Environment(copied).lacks(["runtime"]) == ["project"]
 
 
 def test_that_a_damaged_stamp_counts_for_nothing(environment):
-    environment.fill(["runtime"])
     environment.stamp.write_text('{"runtime": ')
     assert environment.lacks(["runtime"]) == ["runtime", "project"]
 
@@ -155,11 +157,20 @@ def test_that_an_environment_that_works_is_kept(made):
     assert made.python.lstat().st_ctime_ns == before
 
 
-def test_that_one_whose_interpreter_is_gone_is_made_anew(tmp_path):
-    environment = make_tree(tmp_path)
-    environment.python.parent.mkdir(parents=True)
-    environment.python.symlink_to("/nowhere/python3.11")
-    environment.stamp.write_text("{}")
-    environment.make(None)
-    assert imports(environment, "pip")
-    assert not environment.stamp.exists()
+def test_that_one_whose_interpreter_is_gone_is_made_anew(made):
+    assert imports(made, "pip")
+
+
+def test_that_after_a_failed_download_a_later_try_succeeds_and_holds_the_smaller_lock_too(
+    environment,
+):
+    lock = environment.lock("dev")
+    text = lock.read_text()
+    lock.write_text("absent==1.0 --hash=sha256:" + "0" * 64)
+    with pytest.raises(SetupError, match="If the network is down, try again when it is up"):
+        environment.fill(["dev"])
+    lock.write_text(text)
+    environment.fill(["dev"])
+    assert environment.lacks(["dev"]) == []
+    assert environment.lacks(["runtime"]) == []
+    assert imports(environment, "one, two, little")
