@@ -274,3 +274,31 @@ def test_that_a_dictionary_of_inputs_alone_is_taken_as_fit_takes_it(written: Wri
     assert raised.value.suggestions[1].endswith("let it return (inputs, None).")
     path = written(f"{NUMBERS}def load(): return {{'left': x, 'labels': y}}, None\n", "third.py")
     assert set(loaded(path).train.seen(slice(1))) == {"left", "labels"}
+
+
+PICTURES = """
+import numpy as np
+
+def load():
+    x = np.arange(40 * 64, dtype="int64").reshape(40, 8, 8).astype("uint8")
+    return x, x[:, 0, 0] % 3
+"""
+FITTED = f"""{PICTURES}
+import keras
+
+x, y = load()
+model = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(3)])
+model.compile("sgd", "mse")
+model.fit(x, y, validation_data=(x[:9], y[:9]))
+"""
+
+
+@pytest.mark.slow
+def test_that_bytes_that_a_script_gives_fit_are_left_as_they_are(written: Written) -> None:
+    returned = loaded(written(PICTURES))
+    assert (returned.train.range(), returned.sample_shape) == ((0.0, 1.0), (8, 8, 1))
+    script = written(FITTED, "fitted.py")
+    given = load_data(Data(python=f"{script}:fit", test_fraction=0.0), 5, Path())
+    assert given.validation is not None
+    for split in (given.train, given.validation):
+        assert (split.range(), split.x.shape[1:], split.pixels) == ((0.0, 255.0), (8, 8), False)
