@@ -1,7 +1,8 @@
 """Scripts of plans with later phases, optimizers and schedules of one's own, and parts of passes.
 
 Each trains to the measures of the run of the same plan, where the package cannot be imported: all
-runs in one process, and all scripts in another.
+runs in one process, and all scripts in another. GPU_STUDIO_WHOLE_PARITY=1 trains more of them, and
+more over workers.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import script_jobs
 import zoo_runs
 from exported_scripts import check_scripts, epochs_in
 from made_images import bmp
+from parity_jobs import WHOLE
 from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_file
@@ -442,15 +444,15 @@ PLACED_CASES: dict[str, tuple[str, ...]] = {
         "model.options={ hidden = [16, 12], dropout = 0.3 }",
         'distribution.placed.layers={ dense = "CPU:0", dense_1 = "CPU:1" }',
     ),
-    "normalised, recomputed in parts": (
+    "normalised, split convolutions, recomputed in parts": (
         *SYNTHETIC,
         *PLACED,
         "data.options={ shape = [8, 8, 3], samples = 150, classes = 3 }",
         "model.name=cifar_cnn",
         "model.options={}",
         "distribution.placed.micro_batches=2",
-        'training.optimizer="adafactor"',
-        'distribution.placed.layers={ conv1 = "CPU:0", conv2 = "CPU:1" }',
+        'training.optimizer="adam"',
+        'distribution.placed.layers={ conv1 = ["CPU:0", "CPU:1"], conv2 = "CPU:1" }',
     ),
     "split, frozen and recomputed in parts": (
         *SYNTHETIC,
@@ -464,15 +466,6 @@ PLACED_CASES: dict[str, tuple[str, ...]] = {
             'outputs = ["CPU:1", "CPU:0"] }'
         ),
     ),
-    "split convolutions": (
-        *SYNTHETIC,
-        PLACED[0],
-        "data.options={ shape = [8, 8, 3], samples = 150, classes = 3 }",
-        "model.name=cifar_cnn",
-        "model.options={}",
-        'distribution.placed.layers={ conv1 = ["CPU:0", "CPU:1"], conv2 = "CPU:1" }',
-        "training.early_stopping={ patience = 9, restore_best = true }",
-    ),
     "fitted, split and recomputed, with a callback that reads and writes weights": (
         *SYNTHETIC,
         *FITTED,
@@ -484,14 +477,17 @@ PLACED_CASES: dict[str, tuple[str, ...]] = {
     ),
 }
 WORKERS = (
-    "an own model's bounded phases over parts of passes",
     "accumulated phases, mirrored",
     "fitted phases of streams, mirrored",
     "fitted rows of unknown number, mirrored",
-    "built in, a rate of the epoch, an own loss and weights of classes",
     "two targets of a table, eagerly, mirrored",
 )
 """Cases that are trained over two workers as well: to the same measures."""
+MORE_WORKERS = (
+    "an own model's bounded phases over parts of passes",
+    "built in, a rate of the epoch, an own loss and weights of classes",
+)
+"""Whose parts other cases over workers have: trained there if the whole matrix is asked for."""
 OVER_WORKERS = ('distribution.strategy="multi_worker"', 'distribution.devices=["CPU:0"]')
 OF_FILES: dict[str, tuple[str, ...]] = {
     "two inputs of a file, mirrored": (
@@ -571,6 +567,8 @@ BUILT_IN = ModelFacts(
 COMPILED = Learnt("values", True, "mse", ("mae",), compiled=True)
 
 
+LEFT_OUT = ("phases of an own optimizer", "decayed", "the same, left in their files")
+"""What other cases have as well, or `test_export_images`: trained with the whole matrix only."""
 GROUPS = {"of all": CASES | OF_FILES, "central": CENTRAL_CASES, "placed": PLACED_CASES}
 """Those of a group are under one strategy besides none: a process has no second one."""
 
@@ -661,6 +659,7 @@ def script_of(case: str, own: Path, *more: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", GROUPS.values(), ids=GROUPS)
 def test_that_these_scripts_train_as_the_runs_do(cases: dict[str, Any], tmp_path: Path) -> None:
+    cases = {case: of for case, of in cases.items() if WHOLE or case not in LEFT_OUT}
     own = tmp_path / "own.py"
     own.write_text(OWN)
     allow_file(own, own.read_bytes())
@@ -668,7 +667,7 @@ def test_that_these_scripts_train_as_the_runs_do(cases: dict[str, Any], tmp_path
     printed = printed_by_scripts(list(cases), own)
     runs = zoo_runs.trained_plans({case: plan_of(case, own) for case in cases}, tmp_path)
     check(cases, printed, runs)
-    some = [case for case in WORKERS if case in cases]
+    some = [case for case in (*WORKERS, *(MORE_WORKERS if WHOLE else ())) if case in cases]
     if some:
         check(some, printed_by_scripts(some, own, *OVER_WORKERS, workers=2), runs)
 
@@ -701,7 +700,7 @@ def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -
     for place, case in enumerate(CASES | OF_FILES | CENTRAL_CASES | PLACED_CASES):
         own = (tmp_path if case in OF_FILES else Path("/own")) / "own.py"
         (tmp_path / f"{place}.py").write_text(script_of(case, own))
-    for place, case in enumerate(case for case in WORKERS if case in CASES):
+    for place, case in enumerate(each for each in WORKERS + MORE_WORKERS if each in CASES):
         script = script_of(case, Path("/own/own.py"), *OVER_WORKERS)
         (tmp_path / f"workers_{place}.py").write_text(script)
     check_scripts(tmp_path, str(tmp_path))
