@@ -24,6 +24,7 @@ from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.window import main_window
 from gpu_studio.ui.window.live_runs import NO
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.quitting import LEAVE
@@ -50,10 +51,15 @@ waits until a pointer over what it would move has come to rest.
 
 @pytest.fixture(scope="module", autouse=True)
 def quick() -> Iterator[None]:
-    """Make the window poll at the intervals of `QUICK`."""
+    """Make the window poll at the intervals of `QUICK`, and each page once it is turned to.
+
+    Most tests never turn to the pages that it makes ahead, and to make them takes as long as all
+    else of a window. The windows of `tests/e2e` make them.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name, milliseconds in QUICK.items():
             patch.setattr(name, milliseconds)
+        patch.setattr(main_window, "MADE_AHEAD", ())
         yield
 
 

@@ -209,6 +209,7 @@ class MainWindow(WindowFrame):
         self._run_list = RunList(page, self.services, self.pages, self.plan_files, self.runs)
         self._run_list.labels.changed.connect(self.live_runs.read_names)
         page.add_strip(QueueCard(self.queue, self.actions_, self.settings, page))
+        page.tidy()
 
     def _complete(self) -> None:
         actions = self.actions_
@@ -260,10 +261,8 @@ class MainWindow(WindowFrame):
             self.status_line.show_tensorflow,
             partial(import_module, "numpy"),
             partial(import_module, "pyqtgraph"),
-            lambda: self.pages.runs.tidy(),
             self._attend,
-            lambda: self.pages.devices,
-            lambda: self.pages.train,
+            *(partial(self.pages.make, name) for name in MADE_AHEAD),
             self._come_back,
         )
 
@@ -326,6 +325,8 @@ class MainWindow(WindowFrame):
         super().closeEvent(event)
 
 
+MADE_AHEAD: Final[tuple[PageName, ...]] = ("runs", "devices", "train")
+"""The pages that are made, in this order, before anybody turns to them."""
 SETTLE_MS: Final = 40
 LONGEST_UNSETTLED_MS: Final = 1500
 

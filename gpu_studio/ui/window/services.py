@@ -257,7 +257,7 @@ class Pages(QStackedWidget):
 
         Left to itself, Qt would go on from the field that is gone to the first one of the page.
         """
-        self._make(name)
+        self.make(name)
         window, before = self._services.window, self._places[self.current]
         focused = window.focusWidget()
         if focused is not None and name != self.current and before.isAncestorOf(focused):
@@ -291,7 +291,8 @@ class Pages(QStackedWidget):
         if self._train is not None:
             self._train.close_run()
 
-    def _make(self, name: PageName) -> None:
+    def make(self, name: PageName) -> None:
+        """Make this page, unless it is there already."""
         if name == "devices":
             _ = self.devices
         elif name == "train":
