@@ -16,13 +16,8 @@ from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.services import PAGES
 
 PLACES = [(page, "") for page in PAGES if page != "plan"] + [("plan", part) for part in PARTS]
-PLACE = pytest.mark.parametrize(("page", "part"), PLACES, ids=lambda name: name or None)
-STRATEGIES = pytest.mark.parametrize(
-    "strategy", ["none", "one_device", "central_storage", "placed"]
-)
-DIALOGS = pytest.mark.parametrize(
-    "action", ["doctor", "palette", "shortcuts", "about", "new_starter"]
-)
+STRATEGIES = ("none", "one_device", "central_storage", "placed")
+DIALOGS = ("doctor", "palette", "shortcuts", "about", "new_starter")
 
 
 @pytest.fixture
@@ -38,49 +33,42 @@ def go_to(window: MainWindow, page, part: str) -> None:
     window.activateWindow()
 
 
-@PLACE
 def test_that_all_that_takes_the_focus_has_a_name_of_its_own_and_is_reached_in_order(
-    window: MainWindow, page, part
+    window: MainWindow,
 ) -> None:
-    go_to(window, page, part)
-    widgets = reachable(window)
-    assert len(widgets) > 6
-    assert without_names(window) == []
-    names = [spoken(widget) for widget in widgets]
-    assert sorted(names) == sorted(set(names))
-    assert left_out(window) == []
-    if page == "plan":
-        assert [
-            (spoken(one), spoken(then))
-            for one, then in pairwise(tabbed(window))
-            if goes_up(one, then)
-        ] == []
+    for page, part in PLACES:
+        go_to(window, page, part)
+        widgets = reachable(window)
+        assert len(widgets) > 6, (page, part)
+        assert without_names(window) == [], (page, part)
+        names = [spoken(widget) for widget in widgets]
+        assert sorted(names) == sorted(set(names)), (page, part)
+        assert left_out(window) == [], (page, part)
+        ways = pairwise(tabbed(window)) if page == "plan" else ()
+        up = [(spoken(one), spoken(then)) for one, then in ways if goes_up(one, then)]
+        assert up == [], (page, part)
 
 
-@STRATEGIES
-def test_that_the_options_of_every_strategy_are_reached_and_named(
-    window: MainWindow, strategy
-) -> None:
+def test_that_the_options_of_every_strategy_are_reached_and_named(window: MainWindow) -> None:
     go_to(window, "plan", "Strategy")
-    window.document.replace(set_strategy(window.document.plan, strategy), "choose")
-    assert without_names(window) == []
-    assert left_out(window) == []
+    for strategy in STRATEGIES:
+        window.document.replace(set_strategy(window.document.plan, strategy), "choose")
+        assert without_names(window) == [], strategy
+        assert left_out(window) == [], strategy
 
 
-@DIALOGS
-def test_that_everything_in_a_dialog_has_a_name_and_is_reached(
-    window: MainWindow, action, qtbot
-) -> None:
+def test_that_everything_in_a_dialog_has_a_name_and_is_reached(window: MainWindow, qtbot) -> None:
     window.plan_page.name.setText("mine")
     window.plan_page.name.textEdited.emit("mine")
-    window.actions_[action].trigger()
-    (dialog,) = (each for each in window.findChildren(QDialog) if each.isVisible())
-    dialog.activateWindow()
-    qtbot.waitUntil(dialog.isActiveWindow)
-    assert reachable(dialog)
-    assert without_names(dialog) == []
-    assert left_out(dialog) == []
-    dialog.close()
+    for action in DIALOGS:
+        window.actions_[action].trigger()
+        (dialog,) = (each for each in window.findChildren(QDialog) if each.isVisible())
+        dialog.activateWindow()
+        qtbot.waitUntil(dialog.isActiveWindow)
+        assert reachable(dialog), action
+        assert without_names(dialog) == [], action
+        assert left_out(dialog) == [], action
+        dialog.close()
 
 
 def goes_up(one: QWidget, following: QWidget) -> bool:
