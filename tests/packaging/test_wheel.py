@@ -44,6 +44,9 @@ COMMITTER = {
     "GIT_COMMITTER_DATE": f"@{COMMITTED} +0200",
 }
 
+UNCOMPILED = "--no-compile"
+"""How pip installs here: to compile all of the package takes longer than what is used of it."""
+
 
 def built(source: Path, **environment: str) -> list[Path]:
     """Build all of `source` as `make dist` does; the wheel and the archive."""
@@ -115,7 +118,7 @@ def installed(made, dependencies, tmp_path_factory):
     (purelib,) = environment.glob("lib/python*/site-packages")
     (purelib / "dependencies.pth").write_text(f"{dependencies}\n")
     pip = (sys.executable, "-m", "pip", "--python", environment / "bin/python", "install")
-    done(*pip, "--no-build-isolation", "--no-deps", "--no-index", made[1])
+    done(*pip, UNCOMPILED, "--no-build-isolation", "--no-deps", "--no-index", made[1])
     return environment / "bin"
 
 
@@ -387,7 +390,7 @@ def test_that_pip_installs_the_wheel_with_all_it_asks_for_and_with_cuda_its_libr
 ):
     done(sys.executable, "-m", "venv", "--without-pip", tmp_path)
     pip = (sys.executable, "-m", "pip", "--python", tmp_path / "bin/python", "install")
-    done(*pip, f"{wheel}[cuda]", PIP_NO_INDEX="1", PIP_FIND_LINKS=index)
+    done(*pip, UNCOMPILED, f"{wheel}[cuda]", PIP_NO_INDEX="1", PIP_FIND_LINKS=index)
     there = {path.name.partition("-")[0] for path in tmp_path.glob("lib/*/*/*.dist-info")}
     assert {"gpu_studio", "tensorflow", "argcomplete", "library"} <= there
     assert gpu_studio.__version__ in done(tmp_path / "bin/gpu-studio", "--version")
