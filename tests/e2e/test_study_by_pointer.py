@@ -37,7 +37,9 @@ def plan_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(x_environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator[Desk]:
+def desk(
+    x_environment: dict[str, str], plan_file: Path, runs: Path, warm_trainer: None
+) -> Iterator[Desk]:
     """The window with the plan open; what the study left running is ended."""
     folder = plan_file.parent
     own = {
