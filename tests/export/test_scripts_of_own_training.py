@@ -569,7 +569,14 @@ COMPILED = Learnt("values", True, "mse", ("mae",), compiled=True)
 
 LEFT_OUT = ("phases of an own optimizer", "decayed", "the same, left in their files")
 """What other cases have as well, or `test_export_images`: trained with the whole matrix only."""
-GROUPS = {"of all": CASES | OF_FILES, "central": CENTRAL_CASES, "placed": PLACED_CASES}
+FITTED = {case: of for case, of in CASES.items() if case.startswith("fitted")}
+GROUPS = {
+    "fitted": FITTED,
+    "by a loop": {case: of for case, of in CASES.items() if case not in FITTED},
+    "of files": OF_FILES,
+    "central": CENTRAL_CASES,
+    "placed": PLACED_CASES,
+}
 """Those of a group are under one strategy besides none: a process has no second one."""
 
 
