@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ SlurmdUser={user}
 AuthType=auth/none
 CredType=cred/none
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool.%n
+SlurmdSpoolDir={spool}/%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -125,7 +126,18 @@ def practice_slurm(
     """
     if not is_installed():
         pytest.skip(MISSING)
-    _write(folder, nodes)
+    with tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True) as spool:
+        # Sockets lie there, whose paths may have 107 letters: those of a test's folder have more.
+        _write(folder, nodes, Path(spool))
+        with _running(folder, nodes, environment) as cluster:
+            yield cluster
+
+
+@contextmanager
+def _running(
+    folder: Path, nodes: int, environment: Mapping[str, str] | None
+) -> Iterator[PracticeSlurm]:
+    """The cluster that is written there, until it has ended."""
     given = os.environ if environment is None else environment
     environment = {**given, "SLURM_CONF": str(folder / "slurm.conf")}
     daemons: dict[str, subprocess.Popen[bytes]] = {}
@@ -154,18 +166,23 @@ def _commands(nodes: int) -> Iterator[tuple[str, list[str]]]:
         yield f"n{number}", [str(_found("slurmd")), "-D", "-N", f"n{number}"]
 
 
-def _write(folder: Path, nodes: int) -> None:
+def _write(folder: Path, nodes: int, spool: Path) -> None:
     (folder / "state").mkdir(parents=True)
     host, (port, *ports) = socket.gethostname(), _free_ports(nodes + 1)
     lines = []
     for number, of_node in enumerate(ports):
-        (folder / f"spool.n{number}").mkdir()
+        (spool / f"n{number}").mkdir()
         lines.append(
             f"NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={of_node} "
             "CPUs=2 RealMemory=4000 State=UNKNOWN"
         )
     text = _CONF.format(
-        host=host, port=port, user=getpass.getuser(), folder=folder, nodes="\n".join(lines)
+        host=host,
+        port=port,
+        user=getpass.getuser(),
+        folder=folder,
+        spool=spool,
+        nodes="\n".join(lines),
     )
     (folder / "slurm.conf").write_text(text)
     (folder / "cgroup.conf").write_text(_CGROUP)
