@@ -148,6 +148,8 @@ def passes() -> Any:
         return progress.after_steps(steps, 4 * steps, pass_over=not left), np.full(steps, 4)
 
     return SimpleNamespace(
+        take_turns=lambda _held: None,
+        begun=lambda progress: progress,
         left=lambda progress: STEPS - progress.step_in_epoch,
         after=after,
         steps_from=lambda _: None,
