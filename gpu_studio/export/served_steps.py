@@ -27,6 +27,7 @@ class PlanRefused(SystemExit):
     "served/refusals.py",
     "updated_together",
     "refuse_alone",
+    "refuse_overwriting",
     "refuse_written",
     "refuse_python",
     "operations_in",

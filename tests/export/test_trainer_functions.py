@@ -43,6 +43,7 @@ SHARED = {
         "refuse_callbacks",
         "refuse_counted",
         "refuse_alone",
+        "refuse_overwriting",
         "refuse_written",
         "refuse_python",
         "operations_in",

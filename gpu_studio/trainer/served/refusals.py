@@ -53,6 +53,26 @@ def refuse_alone(model: Any, optimizer: Any) -> None:
             "Gradients in 16 bits are scaled by a number, which all workers change.",
             [updated_together(), "Or set training.mixed_precision = false."],
         )
+    refuse_overwriting(optimizer)
+
+
+def refuse_overwriting(optimizer: Any) -> None:
+    """Raises PlanRefused for an optimizer that writes weights anew in each step."""
+    kinds = [each.__name__ for each in type(optimizer).__mro__]
+    found = [each for each in kinds if each in ("Ftrl", "ScheduleFreeAdamW")]
+    if found:
+        raise PlanRefused(
+            f"The optimizer {found[0]} writes weights anew in each step: updates that "
+            "other workers make meanwhile would be lost.",
+            [updated_together(), "Or choose one that adds to them, such as Adam."],
+        )
+    options = ("use_ema", "gradient_accumulation_steps")
+    if kept := [each for each in options if getattr(optimizer, each, None)]:
+        raise PlanRefused(
+            f"The optimizer has {kept[0]}: what it keeps from step to step, each "
+            "worker would write anew over what others have kept.",
+            [updated_together(), f"Or leave {kept[0]} out."],
+        )
 
 
 def refuse_written(names: Iterable[str]) -> None:
