@@ -15,7 +15,7 @@ import pytest
 import warm_members
 import zoo_runs
 from exported_scripts import Printed, check_scripts, run_script
-from training_runs import running, small_plan
+from training_runs import as_compiled, running, small_plan
 from zoo_facts import FACTS, script
 from zoo_table import programs
 
@@ -145,16 +145,9 @@ BUILT = ModelFacts(
 
 def plan_of(own: Path, way: str, callback: str = "halved", *settings: str) -> Plan:
     return small_plan(
-        "data.name=",
+        *as_compiled(own),
         "data.validation_fraction=0",
         "data.test_fraction=0",
-        "model.name=",
-        "model.options={}",
-        f'data.python="{own}:load"',
-        f'model.python="{own}:build"',
-        'training.optimizer="compiled"',
-        'training.loss="compiled"',
-        'training.metrics=["compiled"]',
         "training.epochs=3",
         "training.steps_per_epoch=",
         f"training.callbacks=[{{ name = '{own}:{callback}' }}]",

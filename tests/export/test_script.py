@@ -224,7 +224,7 @@ ODD_NAMES = (
 
 
 @given(st.text(min_size=1, max_size=40))
-@settings(max_examples=10)
+@settings(max_examples=50)
 def test_that_any_name_of_a_plan_stays_in_its_comment(name):
     assert_in_its_comment(name)
 
@@ -253,7 +253,7 @@ FILES = st.text(SHOWN, min_size=1, max_size=30)
 
 @pytest.mark.slow
 @given(FILES)
-@settings(max_examples=15)
+@settings(max_examples=30)
 def test_that_the_path_of_a_file_is_a_text_in_the_script(name):
     plan = small_plan("model.file=a.keras")
     plan = replace(plan, model=replace(plan.model, file=f"{name}.keras"))

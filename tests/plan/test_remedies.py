@@ -15,7 +15,7 @@ MIRRORED = "distribution.strategy=mirrored"
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=50)
 @given(plans(), machines())
 def test_that_a_mend_removes_its_problem_and_makes_none(plan: Plan, machine: Machine):
     problems = validate(plan, machine)

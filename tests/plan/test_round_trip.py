@@ -65,7 +65,7 @@ FULL = Plan(
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=125)
 @given(plans(), plans(), st.none() | machines())
 def test_that_hundreds_of_plans_are_judged_written_and_read_and_a_file_of_one_made_that_of_another(
     before, after, machine

@@ -114,6 +114,20 @@ def small_plan(*settings: str) -> Plan:
     return with_settings(loads(SMALL), settings)
 
 
+def as_compiled(own: Path) -> tuple[str, ...]:
+    """Settings of a plan whose data `load` returns, and `build` a compiled model, of this file."""
+    return (
+        "data.name=",
+        "model.name=",
+        "model.options={}",
+        f'data.python="{own}:load"',
+        f'model.python="{own}:build"',
+        'training.optimizer="compiled"',
+        'training.loss="compiled"',
+        'training.metrics=["compiled"]',
+    )
+
+
 @dataclass
 class Running:
     """A run under way, followed event by event."""

@@ -24,9 +24,9 @@ NAMES = (
     "single_numbers",
 )
 CHOSEN = {
-    "none": tuple(name for name in NAMES if name not in ("two_inputs", "two_outputs")),
+    "none": NAMES,
     "one_device": (),
-    "mirrored": ("each_weighed", "texts"),
+    "mirrored": ("two_inputs", "each_weighed", "texts"),
     "central_storage": (),
     "placed": ("dicts", "no_targets"),
 }

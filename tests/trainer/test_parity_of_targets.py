@@ -88,8 +88,10 @@ IN_ONE_PART = ("masked steps", "a class ignored")
 CHOSEN = {
     "none": (
         "one sigmoid, bools",
+        "one logit, bytes",
         "ids as floats",
         "labels",
+        "counts",
         "places apart",
         "an autoencoder",
         "masked steps",
@@ -99,7 +101,7 @@ CHOSEN = {
     "one_device": ("spots",),
     "mirrored": ("one sigmoid, bools", "places apart", "masked steps"),
     "central_storage": ("a class ignored",),
-    "placed": ("labels", "masked steps"),
+    "placed": ("labels", "spots", "masked steps"),
 }
 
 

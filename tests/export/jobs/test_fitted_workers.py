@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from patience import PATIENCE_S
-from training_runs import Finished, small_plan, trained, until
+from training_runs import Finished, as_compiled, small_plan, trained, until
 from worker_scripts import losses_by_epoch, warm_interpreter
 
 from gpu_studio.contract.consent import allow_file
@@ -78,14 +78,7 @@ def plan_of(own: Path, *settings: str) -> Plan:
     patient = "{ monitor = 'loss', patience = 2, min_delta = 0.01 }"
     return small_plan(
         "devices.carve=",
-        "data.name=",
-        "model.name=",
-        "model.options={}",
-        f'data.python="{own}:load"',
-        f'model.python="{own}:build"',
-        'training.optimizer="compiled"',
-        'training.loss="compiled"',
-        'training.metrics=["compiled"]',
+        *as_compiled(own),
         "training.batch_size=17",
         "training.steps_per_epoch=4",
         "training.epochs=400",

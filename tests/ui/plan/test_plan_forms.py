@@ -44,7 +44,7 @@ def view(plan: Plan) -> PlanView:
 
 # Not shrunk, because each example shows a dozen plans in windows.
 @settings(
-    max_examples=15,
+    max_examples=25,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

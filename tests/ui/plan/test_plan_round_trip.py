@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QApplication
 from gpu_studio.plan import Plan, loads
 from gpu_studio.ui.window.main_window import MainWindow
 
-PLANS = 100
+PLANS = 200
 PAINTED = 8
 """One plan in so many is laid out and painted as well, and what was read is shown again.
 
@@ -37,7 +37,9 @@ the_same = settings(
 
 
 @pytest.mark.slow
-def test_that_page_to_text_to_page_is_the_identity_for_a_hundred_plans(open_window, qtbot) -> None:
+def test_that_page_to_text_to_page_is_the_identity_for_hundreds_of_plans(
+    open_window, qtbot
+) -> None:
     window: MainWindow = open_window()
     qtbot.waitUntil(lambda: window.document.plan is not None)
     workspace = window.plan_page.workspace

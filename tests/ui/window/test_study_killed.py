@@ -1,4 +1,4 @@
-"""A study that the window started, whose process is killed at random moments, five times."""
+"""A study that the window started, whose process is killed at random moments, ten times."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from gpu_studio.runs.state import terminal_event
 from gpu_studio.runs.studies import note_of
 from gpu_studio.ui.window import study_control
 
-KILLS = 5
-RUNS = 6
+KILLS = 10
 
 
 def ended(runs: Path) -> Counter[tuple[str, int]]:
@@ -37,15 +36,15 @@ def ended(runs: Path) -> Counter[tuple[str, int]]:
 
 
 @pytest.mark.processes
-def test_that_a_study_of_six_runs_killed_five_times_measures_each_point_once(
+def test_that_a_study_of_twelve_runs_killed_ten_times_measures_each_point_once(
     open_window, qtbot, tmp_path, runs, monkeypatch
 ) -> None:
     monkeypatch.setattr("gpu_studio.ui.lab.studies_section.LOOK_MS", 50)
     monkeypatch.setattr(study_control, "REAP_MS", 20)
     trainer = fake_trainer("--steps", "3", "--seconds-per-step", "0.02")
     monkeypatch.setenv(TRAINER_VARIABLE, shlex.join(trainer))
-    axes = (axis_of("training.batch_size", [16, 32, 64]),)
-    study = made_study(tmp_path, "batch", repeats=2, axes=axes)
+    axes = (axis_of("training.batch_size", [16, 32, 64, 128]),)
+    study = made_study(tmp_path, "batch", repeats=3, axes=axes)
     window = open_window(None)
     window.studies.show_study(study.path)
     actions, drawn, pause = window.services.actions, random.Random(11), threading.Event()
@@ -62,15 +61,15 @@ def test_that_a_study_of_six_runs_killed_five_times_measures_each_point_once(
             process.send_signal(signal.SIGKILL)
             process.wait(PATIENCE_S)
             qtbot.waitUntil(lambda: not window.studies.processes, timeout=wait)
-            if sum(ended(runs).values()) == RUNS:
+            if sum(ended(runs).values()) == 12:
                 break
         qtbot.waitUntil(lambda: actions["run_study"].isEnabled(), timeout=wait)
         actions["run_study"].trigger()
-        qtbot.waitUntil(lambda: sum(ended(runs).values()) == RUNS, timeout=wait)
+        qtbot.waitUntil(lambda: sum(ended(runs).values()) == 12, timeout=wait)
         qtbot.waitUntil(lambda: not window.studies.processes, timeout=wait)
     finally:
         for process, _ in window.studies.processes:
             os.kill(process.pid, signal.SIGKILL)
         kill_trainers(runs)
-    assert list(ended(runs).values()) == [1] * RUNS
-    qtbot.waitUntil(lambda: window.studies.snapshot.done == RUNS, timeout=wait)
+    assert list(ended(runs).values()) == [1] * 12
+    qtbot.waitUntil(lambda: window.studies.snapshot.done == 12, timeout=wait)
