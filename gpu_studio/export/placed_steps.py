@@ -7,6 +7,7 @@ from gpu_studio.export.script_text import fill
 from gpu_studio.export.step_parts import scaling
 
 _WHOLE = """\
+@traced_once
 @tf.function(reduce_retracing=True)
 def train_step(x, y$step):
     $random
@@ -19,6 +20,7 @@ def train_step(x, y$step):
     return loss"""
 
 _IN_PARTS = """\
+@traced_once
 @tf.function(reduce_retracing=True)
 def train_step(micro_batches$step):
     losses$lists = []$more_lists
@@ -39,6 +41,7 @@ def train_step(micro_batches$step):
     return loss"""
 
 _EVALUATE = """\
+@traced_once
 @tf.function(reduce_retracing=True)
 def evaluate_step(x, y):
     outputs = model(x, training=False)

@@ -27,6 +27,7 @@ def train_replica(x, y, weight$step):
     $caught
     return loss$outputs$statistics
 
+@traced_once
 @tf.function(reduce_retracing=True)
 def train_step(x, y, weight$step):
     losses$outputs$statistics = strategy.run(train_replica, args=(x, y, weight$step))
@@ -40,6 +41,7 @@ def evaluate_replica(x, y, weight):
     loss = tf.reduce_sum(weight * loss_of(y, outputs))
     return loss$outputs
 
+@traced_once
 @tf.function(reduce_retracing=True)
 def evaluate_step(x, y, weight):
     losses$outputs = strategy.run(evaluate_replica, args=(x, y, weight))
@@ -272,6 +274,7 @@ def evaluate_replica(x, y, weight, step):
 $step"""
 
 _STEP = """\
+@traced_once
 @tf.function(reduce_retracing=True)
 def $name(x, y, weight, step):
     losses$outputs = strategy.run($replica, args=(x, y, weight, step))

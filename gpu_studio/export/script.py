@@ -5,7 +5,7 @@ Its opening and its devices are written here.
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -409,28 +409,28 @@ _AFTER_KINDS = ("from concurrent.", "from contextlib ", "from pathlib ")
 
 def _finished(script: str) -> str:
     """Return the script without unused imports and with its comments wrapped."""
-    if "threading." in script:
+    used = {each.id for each in ast.walk(ast.parse(script)) if isinstance(each, ast.Name)}
+    if "threading" in used:
         script = _imported(script, "threading", ("sysconfig", "sys", "os"))
-    if "Path(" not in script:
+    if "Path" not in used:
         script = script.replace("from pathlib import Path\n", "", 1)
-    if "np." not in script:
+    if "np" not in used:
         script = script.replace("import numpy as np\n", "", 1)
-    if "functools." in script:
+    if "functools" in used:
         after = "import importlib.util\n"
         script = script.replace(after, f"import functools\n{after}", 1)
-    if "itertools." in script:
+    if "itertools" in used:
         before = ("io", "inspect", "importlib.util", "ctypes", "csv", "argparse")
         script = _imported(script, "itertools", before)
-    of_kinds = [each for each in _KINDS if re.search(rf"\b{each}\b", script)]
-    if of_kinds:
+    if of_kinds := [each for each in _KINDS if each in used]:
         after = next(each for each in _AFTER_KINDS if each in script)
         kinds = f"from collections.abc import {', '.join(of_kinds)}\n"
         script = script.replace(after, kinds + after, 1)
-    if "hashlib." in script:
+    if "hashlib" in used:
         script = _imported(script, "hashlib", ("functools", "ctypes", "csv", "argparse"))
-    if "def set_seeds(" in script:
+    if "random" in used:
         script = _imported(script, "random", ("os",))
-    if "fnmatch." in script:
+    if "fnmatch" in used:
         script = _imported(script, "fnmatch", ("ctypes", "csv", "argparse"))
     return with_comments_wrapped(script)
 

@@ -11,6 +11,7 @@ from gpu_studio.export.joined_updates import IN_ONE_PLACE
 from gpu_studio.export.replica_steps import ASSIGNED, PENALTY_OF
 from gpu_studio.export.script_text import fill, functions_of
 from gpu_studio.export.step_parts import SHARE, called, scaling
+from gpu_studio.export.tracing import KINDS_OF
 from gpu_studio.plan import reference
 
 REFUSALS = """\
@@ -43,8 +44,7 @@ dispatch = Dispatch(coordinator, AHEAD * workers)
 inner = getattr(optimizer, "inner_optimizer", optimizer)
 inner._all_reduce_sum_gradients = lambda pairs: pairs
 $refuse
-$measures
-$checked"""
+$measures"""
 _MEASURES = "measures = [v for metric in metrics for v in metric.variables]"
 
 _COUNTING = """\
@@ -69,11 +69,17 @@ drawn = [(state, tf.stack([seed, draw])) for state, seed in zip(states, seeds)]"
 _REFUSE_WRITTEN = """\
 trained = [(v.path, caught.get_current_value(v)) for v in model.trainable_variables]
 refuse_written(path for path, value in trained if value is not None)"""
-_CHECK = """\
-if not checked:
-    with strategy.scope():
-        refuse_python($step.get_concrete_function(*batch).graph)
-    checked.append($step)"""
+_TRACE = """\
+traced = []  # the steps that are compiled, each of them once
+
+def trace(step, batch):
+    \"\"\"Compile a step before its first batch, for batches of any size.\"\"\"
+    if step not in traced:
+        with strategy.scope():
+            $made
+        traced.append(step)
+
+"""
 
 _JUDGED_ALONE = """\
 def judged(x, y, step, training):
@@ -123,6 +129,7 @@ def give(function, *batch):
     \"\"\"Give a batch to a worker, once one can take it; what is to come of it.\"\"\"
     while len(dispatch) >= dispatch.most:
         take()
+    trace(function, batch)
     return dispatch.give(function, batch)
 
 def take():
@@ -133,10 +140,8 @@ def take():
 def train_step(x, y, step):
     nonlocal done
     done = int(optimizer.iterations.numpy()) if done is None else done
-    batch = x, y, tf.constant(step, tf.int64), tf.constant(done, tf.int64)
-    $check
-    done += 1
-    return give(train_alone, *batch)
+    number, done = tf.constant(done, tf.int64), done + 1
+    return give(train_alone, x, y, tf.constant(step, tf.int64), number)
 
 def settle(losses):
     \"\"\"The losses as numbers, once all steps are done.\"\"\"
@@ -223,7 +228,7 @@ def done_in_parts(function, x, y, step):
     given = []
     for number, part in enumerate(cut(x, y, workers)):
         batch = *part, step, tf.constant(number, tf.int64)
-        $check
+        trace(function, batch)
         given.append(dispatch.give(function, batch))
     found = [dispatch.result(each) for each in given]
     $count_all
@@ -255,9 +260,6 @@ def before(facts: ScriptFacts) -> str:
     made = fill(
         _BEFORE,
         measures=_MEASURES if facts.plan.training.metrics else "",
-        checked="checked = []  # the step, once it is known to call no Python"
-        if _may_be_refused(facts)
-        else "",
         refuse="refuse_alone(model, optimizer)" if facts.apart and _may_be_refused(facts) else "",
     )
     return made.rstrip("\n")
@@ -265,7 +267,7 @@ def before(facts: ScriptFacts) -> str:
 
 def helpers(facts: ScriptFacts) -> str:
     """Return the functions that the steps call."""
-    parts = [REFUSALS if _may_be_refused(facts) else ""]
+    parts = [KINDS_OF, REFUSALS if _may_be_refused(facts) else ""]
     if not facts.apart:
         parts += [ROWS_ONCE, functions_of("served/program.py", "plain_of", "sum_of_parts")]
         parts += [IN_ONE_PLACE, JOINED]
@@ -284,12 +286,11 @@ def steps_of(facts: ScriptFacts) -> tuple[str, str]:
     }
     made = fill(
         train,
-        check=_check(facts, "train_alone" if facts.apart else "function"),
         count="count_in(added)" if counting else "pass",
         count_all=_COUNT_ALL if counting else "",
         **scaling(facts),
     )
-    return counting + _judged(facts) + made, fill(evaluate, **words)
+    return counting + _judged(facts) + _trace(facts) + made, fill(evaluate, **words)
 
 
 _TEXTS = {True: (_TRAIN_ALONE, _EVALUATE_ALONE), False: (_TRAIN_TOGETHER, _EVALUATE_TOGETHER)}
@@ -345,6 +346,7 @@ def _may_be_refused(facts: ScriptFacts) -> bool:
     return facts.from_file or reference(facts.plan.training.optimizer) is not None
 
 
-def _check(facts: ScriptFacts, step: str) -> str:
-    """Return the lines that look at what a step of a user's own does, before the first one."""
-    return fill(_CHECK, step=step) if _may_be_refused(facts) else ""
+def _trace(facts: ScriptFacts) -> str:
+    """Return the function that compiles a step, and looks at what one of a user's own does."""
+    made = "step.get_concrete_function(*kinds_of(batch))"
+    return fill(_TRACE, made=f"refuse_python({made}.graph)" if _may_be_refused(facts) else made)

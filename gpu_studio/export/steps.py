@@ -7,6 +7,7 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill, functions_of
 from gpu_studio.export.step_parts import called, reseeding, scaling, state_names, unwrapping
 from gpu_studio.export.strategies import written_as
+from gpu_studio.export.tracing import TRACED_ONCE
 from gpu_studio.plan import strategy_of
 
 _STEPS = """\
@@ -41,6 +42,7 @@ def train_step(x, y$step):
     return loss"""
 
 _EVALUATE = """\
+@traced_once
 @tf.function(reduce_retracing=True)
 def evaluate_step(x, y$step):
     $reseed
@@ -76,6 +78,7 @@ def evaluate_on_device(x, y):
     $penalty
     return loss$outputs
 
+@traced_once
 @tf.function(reduce_retracing=True)
 def evaluate_step(x, y$step):
     $reseed
@@ -122,7 +125,9 @@ def steps(facts: ScriptFacts) -> str:
 def _helpers(facts: ScriptFacts) -> str:
     if facts.serves:
         return served_steps.helpers(facts)
-    return GIVING_WAY + _WHERE_FIT_WOULD if _may_compile(facts) else replica_steps.helpers(facts)
+    compiling = GIVING_WAY + _WHERE_FIT_WOULD if _may_compile(facts) else ""
+    made = TRACED_ONCE + (compiling or replica_steps.helpers(facts))
+    return made.rstrip("\n") + "\n\n"
 
 
 def evaluates(facts: ScriptFacts) -> bool:
@@ -167,8 +172,9 @@ def compiling(model):
     allowed = bool(cards) and all(each.supports_jit for each in model._flatten_layers())
 
     def compiled(step):
-        without = tf.function(step, reduce_retracing=True)
+        without = traced_once(tf.function(step, reduce_retracing=True))
         by_xla = tf.function(step, reduce_retracing=True, jit_compile=True)
+        by_xla = traced_once(by_xla)
         kept = []  # the one of them that trains, once that is known
 
         def first(*batch):
@@ -200,7 +206,7 @@ def _compiler(facts: ScriptFacts) -> str:
     if _may_compile(facts):
         return "@compiling(model)"
     by_xla = ", jit_compile=True" if facts.plan.training.jit_compile is True else ""
-    return f"@tf.function(reduce_retracing=True{by_xla})"
+    return f"@traced_once\n@tf.function(reduce_retracing=True{by_xla})"
 
 
 def _alone(facts: ScriptFacts) -> tuple[str, str]:

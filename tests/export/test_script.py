@@ -219,6 +219,7 @@ ODD_NAMES = (
     "naïve “plan” 数",
     "x" * 200,
     "\u2028import os",
+    "threading.Lock and Iterable",
     "\0",
 )
 
