@@ -32,8 +32,8 @@ def received(graph: ModelGraph, device: str, devices: Devices, *, kept: bool = F
 def forward(graph: ModelGraph, device: str, devices: Devices) -> int:
     """What a micro-batch holds on its way forward through a device beyond all that it keeps there.
 
-    That is what comes for a layer whose gradient does not need it, until the layer is computed:
-    what the layers behind keep is not there by then.
+    What a layer does not keep is there while it is computed, as is what comes for one behind it
+    whose gradient does not need it: what the layers behind keep is not there by then.
     """
     here = [layer for layer in graph.layers if device in devices[layer.name]]
     names = [layer.name for layer in here]
@@ -45,12 +45,13 @@ def forward(graph: ModelGraph, device: str, devices: Devices) -> int:
         return received(graph, device, there) - received(graph, device, there, kept=True)
 
     whole, came, most = brief(len(here)), 0, 0
-    behind = sum(layer.kept_bytes for layer in here) if whole else 0
-    for place, layer in enumerate(here) if whole else ():
+    behind = sum(layer.kept_bytes for layer in here)
+    for place, layer in enumerate(here):
         behind -= layer.kept_bytes
-        most = max(most, whole - came - behind)
-        if not {*layer.inputs, *layer.meeting.others} <= {*names}:
+        before = came
+        if whole and not {*layer.inputs, *layer.meeting.others} <= {*names}:
             came = brief(place + 1)
+        most = max(most, whole - before - behind, whole - came + layer.forward_bytes - behind)
     return most
 
 
@@ -98,7 +99,7 @@ def skipping(graph: ModelGraph, device: str, devices: Devices, *, kept: bool) ->
 
 
 def _unkept(layer: GraphLayer, *, kept: bool) -> int:
-    return max(0, layer.meeting.bytes, layer.output_bytes - layer.kept_bytes * kept)
+    return max(0, layer.meeting.bytes, layer.output_bytes - layer.output_kept_bytes * kept)
 
 
 def lent(graph: ModelGraph, device: str, devices: Devices) -> int:

@@ -203,14 +203,16 @@ def lending(work: Work) -> Array:
 def on_the_way(work: Work, brief: Array) -> Array:
     """The table of what a micro-batch holds at most on its way forward beyond what blocks keep.
 
-    Of what comes in and is not kept, that for a layer and those behind it is there when the layer
-    is computed, and what these keep is not.
+    When a layer is computed, there is what it does not keep, and what comes for those behind it and
+    is not kept, and not what these keep.
     """
     kept, places = before(work.kept_bytes), np.arange(len(brief))
+    ahead = work.forward_bytes[:, None] if len(work.forward_bytes) else 0.0
     held = np.full_like(brief, -np.inf)
-    begun = np.where(places[:-1, None] >= places, kept[1:, None] - brief[:-1], -np.inf)
+    gone = np.minimum(brief[:-1], brief[1:] - ahead)
+    begun = np.where(places[:-1, None] >= places, kept[1:, None] - gone, -np.inf)
     held[1:] = np.maximum.accumulate(begun)
-    return np.where(brief > 0, np.maximum(0.0, brief + held - kept[:, None]), 0.0)
+    return np.maximum(0.0, brief + held - kept[:, None])
 
 
 def coming(work: Work) -> Array:
@@ -281,7 +283,8 @@ class BlockMemory:
             needed = replace(work, inputs=kept[0], later=kept[1])
             brief = every - entering(needed, work.output_bytes, _through(work), work.meets)
         meeting = np.array([each.bytes for each in work.meetings] or [0])
-        unkept = np.maximum(meeting, work.output_bytes - work.kept_bytes * (not recompute))
+        lasts = work.output_kept_bytes if len(work.output_kept_bytes) and not recompute else 0.0
+        unkept = np.maximum(meeting, work.output_bytes - lasts)
         joined = leaving(work, np.broadcast_to(meeting, unkept.shape))
         met = np.zeros_like(every)
         if not recompute and any(work.met(kept=True)):
@@ -293,7 +296,8 @@ class BlockMemory:
             lent = lending(work)
             waits += leaving(work, work.lent_bytes, alone=True)
             further += leaving(work, work.lent_bytes, further=True, alone=True)
-        forward, comes, over = on_the_way(work, brief), coming(work), passing_over(work)
+        forward = np.zeros_like(every) if recompute else on_the_way(work, brief)
+        comes, over = coming(work), passing_over(work)
         made = (waits, further, forward, lent, under_way, joined, met, comes, over)
         return cls(work, every, brief, *made, recompute)
 

@@ -180,7 +180,7 @@ def with_copies(
     `taking` are pairs of both, the one that makes it first. The backward pass of that one reads its
     own then, so that a gradient may be written over the copy if no other layer takes that.
     """
-    roots = _roots(operations)
+    roots = roots_of(operations)
     takers: dict[int, set[str]] = {}
     over: set[tuple[int, str]] = set()
     for place, each in enumerate(operations):
@@ -203,7 +203,7 @@ def with_copies(
     ]
 
 
-def _roots(operations: Sequence[Operation]) -> dict[int, tuple[int, int]]:
+def roots_of(operations: Sequence[Operation]) -> dict[int, tuple[int, int]]:
     """For each tensor the one whose memory it is, and where that is made."""
     roots: dict[int, tuple[int, int]] = {}
     for place, each in enumerate(operations):

@@ -63,9 +63,9 @@ class ArrayFacts:
     """One array of a sample, of its targets or weights, or an input or output of a model.
 
     `path` leads to it in the structure that it is part of: names of dictionaries, places of tuples;
-    `()` is the structure itself. `shape` is that of a sample. `ids`, `one_hot`, `sparse`,
-    `between` and `missing` say more of a target, as in `plan.targets.Target`. Ends of a model have
-    a `name`. A model gets bytes that are `scaled` divided by 255.
+    `()` is the structure itself. `shape` is that of a sample. `ids`, `one_hot`, `sparse`, `between`
+    and `missing` say more of a target, as in `plan.targets.Target`. Ends of a model have a `name`.
+    A model gets bytes that are `scaled` divided by 255.
     """
 
     path: tuple[str | int, ...] = ()
@@ -96,8 +96,7 @@ def paired(
 ) -> tuple[tuple[ArrayFacts | None, ArrayFacts | None], ...]:
     """Return each array of the data with the input or output of the model that it meets.
 
-    They meet by name, as Keras matches dictionaries, and otherwise in order. None stands for what
-    has no counterpart; an array without one comes last.
+    They meet by name, as Keras matches dictionaries, or in order; those that meet none come last.
     """
     left = list(given)
     by_name = {end: _called(end, left) for end in ends}
@@ -256,17 +255,19 @@ class GraphLayer:
     passing_bytes: int = 0
     """The most that is held besides while the layer is computed, on its way or back, per sample."""
     around_bytes: int = 0
-    """The most that is held on a card while the layer is computed, besides what layers before it
-    keep, per sample; 0 if that is not known."""
+    """The most on a card while it is computed, besides what layers before keep; 0 if not known."""
     kernels: tuple[Kernel, ...] = ()
     """The same while one of its kernels runs that need scratch memory on a card, with that."""
     outlived_bytes: int = 0
     """How much more that is, per sample, if what comes back to the layer outlives its use."""
     spared_bytes: int = 0
-    """How much less, if what it takes is a copy that came from another card: a gradient is written
-    over it."""
+    """How much less, if what it takes is a copy from another card: a gradient is made over it."""
     lent_bytes: int = 0
     """Of `kept_bytes` what only the backward pass of layers that take it needs."""
+    output_kept_bytes: int = 0
+    """Of `output_bytes` what is among `kept_bytes`."""
+    forward_bytes: int = 0
+    """The most on a card on its way forward besides `kept_bytes`, unkept inputs too, per sample."""
     gives_back: int = 0
     """How many tensors of its own the gradients are that it gives for what it takes."""
     added_up_bytes: int = 0

@@ -265,7 +265,7 @@ class StageMemory:
         """
         some = min(step.part, others)
         if step.in_turn:
-            on_the_way = self.forward * some + self._outputs(step, others - some)
+            on_the_way = self.forward * some + self.skipping * (others - some)
             crossing = np.maximum(self._outputs(step, others), on_the_way)
         else:
             crossing = np.maximum(self.waiting * others, self.returned * some)

@@ -92,6 +92,10 @@ class Work:
     """How much more that is if what comes back outlives its use; if empty, nothing."""
     spared_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """How much less that is where what the layer takes is a copy; if empty, nothing."""
+    output_kept_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """What each layer keeps of its output; if empty, nothing."""
+    forward_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """The most that each holds on its way forward beyond what it keeps; if empty, nothing."""
     lent_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What each layer keeps for the backward pass of others alone; if empty, nothing."""
     skips: tuple[tuple[int, int, int], ...] = ()
@@ -224,6 +228,8 @@ def work_of(
         kernels=kernel_table([layer.kernels for layer in layers]),
         outlived_bytes=_row(layer.outlived_bytes for layer in layers),
         spared_bytes=_row(layer.spared_bytes for layer in layers),
+        output_kept_bytes=_row(layer.output_kept_bytes for layer in layers),
+        forward_bytes=_row(layer.forward_bytes for layer in layers),
         lent_bytes=_row(layer.lent_bytes for layer in layers),
         skips=tuple(skips(graph)),
         added_up_bytes=_row(layer.added_up_bytes for layer in layers),

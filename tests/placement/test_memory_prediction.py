@@ -251,7 +251,9 @@ def test_that_outputs_that_meet_on_another_card_come_from_it_as_one() -> None:
 def test_that_what_meets_is_held_where_its_first_output_is_and_waits_there_to_be_taken() -> None:
     """The sum of an output here and one from elsewhere is made here, for a third card."""
     head = GraphLayer("head", "Dense", output_bytes=100)
-    first = GraphLayer("first", "Dense", ("head",), output_bytes=800, kept_bytes=800)
+    first = GraphLayer(
+        "first", "Dense", ("head",), output_bytes=800, kept_bytes=800, output_kept_bytes=800
+    )
     second = GraphLayer("second", "Dense", ("head",), output_bytes=700, around_bytes=2000)
     both = GraphLayer("both", "Normalization", ("first", "second"), meets=(("first", "second"),))
     on = {"head": ("GPU:0",), "first": ("GPU:1",), "second": ("GPU:0",), "both": ("GPU:2",)}
@@ -289,8 +291,34 @@ def test_that_outputs_that_are_not_kept_wait_on_a_card_until_the_next_one_takes_
     assert total(grown, 4) == round(ON_CARD * (2 * 8 * 8 + 8 * 800 + 8 * 800))
     assert total(grown, 1) == round(ON_CARD * 32 * (8 + 800))
     # What is kept waits for nothing more.
-    kept = replace(grown, kept_bytes=800)
+    kept = replace(grown, kept_bytes=800, output_kept_bytes=800)
     assert total(kept, 4) == total(grown, 4)
+
+
+def test_that_another_micro_batch_is_on_its_way_forward_while_one_goes_back() -> None:
+    """A recurrent layer keeps lists: its outputs are turned, joined and sent, and not kept."""
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    mine = GraphLayer(
+        "mine", "GRU", ("head",), kept_bytes=3000, output_bytes=800, around_bytes=3000
+    )
+    late = GraphLayer("late", "ReLU", ("mine",))
+    tail = GraphLayer("tail", "Dense", ("late",))
+    on = {"head": ("GPU:0",), "mine": ("GPU:1",), "late": ("GPU:2",), "tail": ("GPU:2",)}
+    here = {**on, "late": ("GPU:1",)}
+
+    def total(forward: int, on: dict[str, tuple[str, ...]], count: int = 4, kept: int = 0) -> int:
+        layers = head, replace(mine, forward_bytes=forward), replace(late, kept_bytes=kept), tail
+        return _placed_on_a_card(layers, on, count, THREE_SLICES)
+
+    going = 2 * 8 + 3000 + 3000
+    assert total(0, on) == total(800, on) == round(ON_CARD * 8 * (going + 800))
+    assert total(1600, on) == round(ON_CARD * 8 * (going + 1600))
+    # A single one is on its way back, or not yet.
+    assert total(1600, on, 1) == total(0, on, 1)
+    # What the layers behind keep is not there by then.
+    assert total(0, here) == round(ON_CARD * 8 * going)
+    assert total(1600, here) == round(ON_CARD * 8 * (going + 1600))
+    assert total(1600, here, kept=1000) == round(ON_CARD * 8 * (going + 2 * 1000 + 600))
 
 
 def test_that_of_outputs_that_are_not_kept_one_waits_on_a_card_and_more_if_they_go_further() -> (
@@ -314,8 +342,9 @@ def test_that_what_only_a_layer_elsewhere_needs_again_is_not_kept_on_a_card_but_
     """As seen on practice cards: the next card has a copy, and this one lets go of it."""
     head = GraphLayer("head", "Dense", output_bytes=8)
     mine = GraphLayer(
-        "mine", "Dense", ("head",), kept_bytes=900, output_bytes=800, around_bytes=900
-    )
+        "mine", "Dense", ("head",), kept_bytes=900, output_bytes=800, output_kept_bytes=800,
+        around_bytes=900,
+    )  # fmt: skip
     third = GraphLayer("third", "Dense", ("mine",), output_bytes=8)
     tail = GraphLayer("tail", "Dense", ("third",))
     on = {name: (f"GPU:{at}",) for at, name in enumerate(("head", "mine", "third", "tail"))}

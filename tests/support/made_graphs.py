@@ -59,6 +59,9 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             outlived_bytes=int(random.integers(0, 20_000)),
             spared_bytes=int(random.integers(0, 2)) * bool(layer.inputs) * layer.output_bytes // 2,
             lent_bytes=int(random.integers(0, 2)) * layer.kept_bytes // 3,
+            output_kept_bytes=int(random.integers(0, 2))
+            * min(layer.kept_bytes, layer.output_bytes),
+            forward_bytes=int(random.integers(0, 2)) * int(random.integers(0, 40_000)),
             gives_back=int(random.integers(0, 4)),
             added_up_bytes=layer.trainable_bytes // 2,
             keeps_inputs=bool(random.integers(0, 2)),

@@ -101,6 +101,34 @@ def lent_bytes(
     return found
 
 
+def kept_outputs(
+    graph: Graph,
+    layer_of: Mapping[str, str],
+    outputs: Mapping[str, Sequence[Sequence[Any]]],
+    kept: Mapping[Any, str],
+    is_backward: Callable[[Any], bool],
+) -> dict[str, int]:
+    """Return by layer the bytes of its `outputs` in all calls that it keeps; `kept` as above.
+
+    Where only operations between layers take an output, what they make of it stands for it.
+    """
+
+    def is_kept(x: Any, layer: str) -> bool:
+        if kept.get(root(x).ref()) == layer:
+            return True
+        takers = [op for op in x.consumers() if not is_backward(op)]
+        made = [{kept.get(root(y).ref()) for y in op.outputs} for op in takers]
+        return bool(takers) and all(
+            op.name not in layer_of and layer in some for op, some in zip(takers, made, strict=True)
+        )
+
+    found = {}
+    for layer, calls in outputs.items():
+        some = {root(x).ref(): x for call in calls for x in call if is_kept(x, layer)}
+        found[layer] = sum(graph.size(root(x)).per_sample for x in some.values())
+    return found
+
+
 def waiting_for_gradients(
     graph: Graph, layer_of: Callable[[Any], str], last: str, is_backward: Callable[[Any], bool]
 ) -> dict[str, int]:

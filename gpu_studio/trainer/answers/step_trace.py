@@ -20,10 +20,12 @@ from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds, MetOutputs
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.placement.way_forward import held_forward
 from gpu_studio.trainer.answers.going_back import TAPE, is_taped, own_gradients
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.sent_tensors import (
     given_back,
+    kept_outputs,
     lent_bytes,
     meetings_of,
     meets_of,
@@ -210,44 +212,65 @@ class _Step:
     # Layers
 
     def layers(self) -> dict[str, LayerCosts]:
+        graph, layer_of, goes_back = self.graph, self._trace.layer_of, self._is_backward
         kept, forward, backward = self._kept_bytes(), *self._flops()
+        paths, keepers, needing = self._paths(), self._keepers(), self._keep_inputs()
+        outputs_kept = kept_outputs(graph, layer_of, self._trace.outputs, keepers, goes_back)
+        lent, given = (
+            lent_bytes(graph, paths, keepers, goes_back),
+            given_back(graph, paths, goes_back),
+        )
+        added, outputs = self._added_up(), self._output_bytes()
+        convolving = self._convolving()
+        meets = meets_of(graph, layer_of, outputs, goes_back)
+        meetings = meetings_of(graph, layer_of, goes_back)
+        return self._on_a_card(
+            {
+                path: LayerCosts(
+                    output_shape=tuple(calls[0][0].shape.as_list()[1:]) if calls[0] else (),
+                    output_bytes=outputs[path],
+                    output_kept_bytes=outputs_kept[path],
+                    kept_bytes=kept.get(path, 0),
+                    lent_bytes=lent.get(path, 0),
+                    gives_back=given.get(path, 0),
+                    added_up_bytes=added.get(path, 0),
+                    keeps_inputs=path in needing,
+                    meets=meets.get(path, ()),
+                    meeting=meetings.get(path, MetOutputs()),
+                    flops_forward=forward.get(path, 0.0),
+                    flops_backward=backward.get(path, 0.0),
+                    convolves=path in convolving,
+                )
+                for path, calls in self._trace.outputs.items()
+            }
+        )
+
+    def _on_a_card(self, found: dict[str, LayerCosts]) -> dict[str, LayerCosts]:
+        """Return the costs with what a card holds while each layer is computed."""
         among = frozenset(self._numbers(ref.deref() for ref in self._kept))
-        keeping = {path: kept.get(path, 0) for path in self._trace.outputs}
-        paths, keepers = self._paths(), self._keep_inputs()
+        keeping, paths = {path: each.kept_bytes for path, each in found.items()}, self._paths()
         going_back = list(map(self._is_backward, self.graph.operations))
         held = self.graph.held(among, paths, keeping)
         late = self.graph.held(among, paths, keeping, going_back)
         spared = self.graph.spared(held, among, paths, keeping, going_back)
+        there = among | self.graph.given
+        ahead = held_forward(self.graph.as_on("GPU"), paths, going_back, there)
         moved = self._moved_forward()
-        lent = lent_bytes(self.graph, paths, self._keepers(), self._is_backward)
-        given = given_back(self.graph, paths, self._is_backward)
-        added, outputs = self._added_up(), self._output_bytes()
-        convolving = self._convolving()
-        meets = meets_of(self.graph, self._trace.layer_of, outputs, self._is_backward)
-        meetings = meetings_of(self.graph, self._trace.layer_of, self._is_backward)
-        found = {}
-        for path, calls in self._trace.outputs.items():
+        once = {path for path, calls in self._trace.outputs.items() if len(calls) == 1}
+        whole = {}
+        for path, each in found.items():
             holds, more = held.get(path, LayerHolds()), moved.get(path, 0)
-            found[path] = LayerCosts(
-                output_shape=tuple(calls[0][0].shape.as_list()[1:]) if calls[0] else (),
-                output_bytes=outputs[path],
-                kept_bytes=kept.get(path, 0) + more,
+            whole[path] = replace(
+                each,
+                kept_bytes=each.kept_bytes + more,
                 passing_bytes=holds.passing,
+                forward_bytes=ahead.get(path, 0) if path in once else 0,
                 around_bytes=holds.around + more,
                 outlived_bytes=holds.grown(late.get(path, holds)),
-                spared_bytes=spared.get(path, 0) if len(calls) == 1 else 0,
+                spared_bytes=spared.get(path, 0) if path in once else 0,
                 kernels=tuple((beside + more, scratch) for beside, scratch in holds.kernels),
-                lent_bytes=lent.get(path, 0),
-                gives_back=given.get(path, 0),
-                added_up_bytes=added.get(path, 0),
-                keeps_inputs=path in keepers,
-                meets=meets.get(path, ()),
-                meeting=meetings.get(path, MetOutputs()),
-                flops_forward=forward.get(path, 0.0),
-                flops_backward=backward.get(path, 0.0),
-                convolves=path in convolving,
             )
-        return found
+        return whole
 
     def _moved_forward(self) -> dict[str, int]:
         """Return what layers keep more as TensorFlow rewrites the graph, by their paths.
@@ -297,14 +320,15 @@ class _Step:
 
     def _keep_inputs(self) -> set[str]:
         """Return the layers whose backward operations read what other layers have made."""
-        made_in = self._trace.layer_of
+        makers = self._makers()
         return {
             path
             for op, path in zip(self.graph.operations, self._paths(), strict=True)
             if self._is_backward(op)
             for source in (root(x).op for x in op.inputs)
             if not self._is_backward(source)
-            and made_in.get(source.name, "") != path
+            # Of no layer are the zeros that a loop's gradients begin with.
+            and makers.get(source.name, path) != path
             and self.graph.size(source.outputs[0]).per_sample
         }
 

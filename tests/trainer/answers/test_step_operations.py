@@ -530,3 +530,43 @@ def test_that_zeros_that_a_loop_replaces_by_gradients_lie_there_from_the_way_for
         assert [graph.size(x) for x in loop.outputs].count((0, 7 * 5 * 4, 7)) == given
         found.append(costs_of(trace).layers["loop"].kept_bytes)
     assert found[1] - found[0] == 7 * 5 * 4
+
+
+def test_that_a_recurrent_layer_keeps_lists_and_neither_its_output_nor_what_it_takes():
+    """On its way forward it turns its outputs round and joins them, as seen on practice cards."""
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.step_trace import StepTrace, costs_of
+
+    turns, features, units, caught = 7, 5, 6, {}
+    layer = keras.layers.Bidirectional(keras.layers.GRU(units, return_sequences=True))
+    layer.build((None, turns, features))
+    matrix = tf.Variable(tf.ones((features, features)))
+
+    @tf.function(autograph=False)
+    def step(x):
+        with tf.GradientTape() as tape:
+            with tf.name_scope("before"):
+                caught["before"] = tf.matmul(x, matrix)
+            with tf.name_scope("loop"):
+                caught["loop"] = layer(caught["before"], training=True)
+            with tf.name_scope("behind"):
+                caught["behind"] = tf.reduce_sum(caught["loop"], axis=1)
+            loss = tf.reduce_sum(caught["behind"] * caught["behind"])
+        return tape.gradient(loss, [matrix, *(each.value for each in layer.trainable_variables)])
+
+    graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, turns, features))).graph
+    names = [each.name for each in graph.get_operations()]
+    layer_of = {name: name.partition("/")[0] for name in names if name.partition("/")[0] in caught}
+    outputs = {name: [[x]] for name, x in caught.items()}
+    costs = costs_of(StepTrace(graph, SAMPLES, layer_of, outputs, [])).layers
+    taken, made = 4 * turns * features, 4 * turns * 2 * units
+    assert not costs["loop"].keeps_inputs
+    assert (costs["loop"].output_bytes, costs["loop"].output_kept_bytes) == (made, 0)
+    assert costs["loop"].kept_bytes > 2 * made
+    # Of one way the output is turned round; both are there when they are joined.
+    assert costs["loop"].forward_bytes == 2 * made
+    assert costs["before"].output_kept_bytes == 0
+    assert costs["before"].forward_bytes == taken
+    assert costs["behind"].output_kept_bytes == costs["behind"].output_bytes == 4 * 2 * units

@@ -1,0 +1,47 @@
+"""What layers hold on their way forward beyond what they keep, operation by operation."""
+
+from __future__ import annotations
+
+from gpu_studio.placement.liveness import Operation, Size
+from gpu_studio.placement.way_forward import held_forward
+
+
+def test_that_what_a_layer_takes_makes_and_does_not_keep_is_held_on_its_way_forward() -> None:
+    """As a recurrent layer: of lists it makes its output, turns it and joins it."""
+    operations = [
+        Operation(makes=((0, Size(0, 100)),)),
+        Operation((0,), ((1, Size(0, 1000)),)),
+        Operation((1,), ((2, Size(0, 300)),)),
+        Operation((2,), ((3, Size(0, 301)),)),
+        Operation((3,), ((4, Size(0, 7)),)),
+        Operation((1, 4), ((5, Size(0, 50)),)),
+    ]
+    layers = ["before", "loop", "loop", "loop", "behind", "loop"]
+    backward = [False] * 5 + [True]
+    found = held_forward(operations, layers, backward, {1})
+    # Of the loop: what is turned beside what it is made from. The list is kept.
+    assert found == {"before": 100, "loop": 601, "behind": 301 + 7}
+    # What the backward pass needs of it waits, and is no more than it keeps.
+    assert held_forward(operations, layers, backward, {1, 3})["loop"] == 300
+    # The batch, or what another layer keeps, is counted elsewhere.
+    assert held_forward(operations, layers, backward, {0, 1, 3})["behind"] == 7
+    large = [Operation(makes=((0, Size(0, 900)),)), *operations[1:]]
+    assert held_forward(large, layers, backward, {1})["loop"] == 900
+
+
+def test_that_nothing_is_written_over_what_is_used_later_and_nothing_taken_counts_twice() -> None:
+    def held(*, again: bool, kept: frozenset[int] = frozenset()) -> int:
+        operations = [
+            Operation(makes=((0, Size(0, 100)),)),
+            Operation((0,), ((1, Size(0, 100)),), shares=True),
+            Operation((0, 1), ((2, Size(0, 100)),), overwrites=True),
+            Operation((2,), ((3, Size(0, 100)),), overwrites=True),
+            Operation((2, 3) if again else (3,), ((4, Size(0, 1)),)),
+        ]
+        layers = ["before", "between", "layer", "layer", "behind"]
+        return held_forward(operations, layers, [False] * 5, kept)["layer"]
+
+    assert held(again=False) == 200
+    assert held(again=True) == 200
+    assert held(again=False, kept=frozenset({0})) == 100
+    assert held(again=True, kept=frozenset({0})) == 200
