@@ -3,7 +3,7 @@
 # by default where there is an NVIDIA driver).
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check static bench setup install uninstall guide pictures dist wheel deb lock clean distclean
+.PHONY: help run test whole quick check static bench setup install uninstall guide pictures dist wheel deb lock clean distclean
 .NOTPARALLEL:
 
 ARGS ?=
@@ -40,6 +40,10 @@ test: ## Check the source, then run all tests (fifteen to twenty-five minutes on
 	@{ $(PYTEST) --collect-only -qq -p no:cacheprovider; $(VENV_PYTHON) tests/support/fake_cards.py; } >/dev/null 2>&1 & \
 	$(MAKE) --no-print-directory static; checked=$$?; wait; exit $$checked
 	@$(PYTEST) $(FOR_ALL) $(IN_PARALLEL) $(ARGS)
+
+# What is written into tests/export/proven.json belongs into the commit.
+whole: ## Run all tests, train what was proven before, too, and every pair of models and strategies (more than an hour)
+	@GPU_STUDIO_WHOLE_PARITY=1 $(MAKE) --no-print-directory test
 
 # The tests of pages and charts take nearly as long as all others of these: they run where ARGS names them. Properties are
 # tried with fewer examples than by `make test`.

@@ -1,7 +1,7 @@
 """What layers do in a call counts in a script over replicas as in Keras' own `fit`.
 
 Each script is held against `fit`, or against the script of the same plan without a strategy, to
-1e-5."""
+1e-5. What was proven is not trained again (`proven.py`)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import parity_jobs
 import pytest
 from exported_scripts import epochs_in
+from proven import Proof
 from script_jobs import printed_by
 
 from gpu_studio.export import python_script
@@ -29,6 +30,7 @@ WAYS = {
 }
 REPLICAS = ("mirrored", "central_storage")
 VALIDATED = ["data.validation_fraction=0.3"]
+MADE_BY = ("parity_models", "parity_jobs")
 # Both strategies take the same way through a script: each shows half.
 FITTED = {
     "mirrored": ("spectral", "divergence_of_each"),
@@ -136,25 +138,38 @@ def _losses(epoch: dict[str, float]) -> dict[str, float]:
     ("way", "name"), [(way, name) for way, names in FITTED.items() for name in names]
 )
 def test_that_a_script_over_replicas_trains_what_fit_trains(
-    told: dict[str, Any], way: str, name: str
+    request: pytest.FixtureRequest, way: str, name: str, tmp_path: Path, proof: Proof
 ) -> None:
+    if proof.holds([script(way, name, tmp_path).read_text()], tmp_path, *MADE_BY):
+        return
+    told = request.getfixturevalue("told")
     check(told[way][name], told["fit"][name])
+    proof.keep()
 
 
 @pytest.mark.parametrize("way", REPLICAS)
 def test_that_layers_keep_their_state_over_replicas_as_without_a_strategy(
-    told: dict[str, Any], way: str
+    request: pytest.FixtureRequest, way: str, tmp_path: Path, proof: Proof
 ) -> None:
+    texts = [script(each, "keeping", tmp_path).read_text() for each in ("none", way)]
+    if proof.holds(texts, tmp_path, *MADE_BY):
+        return
+    told = request.getfixturevalue("told")
     alone = epochs_in(told["none"]["keeping"])
     assert len(alone) == parity_jobs.EPOCHS
     check(told[way]["keeping"], alone)
+    proof.keep()
 
 
 def test_that_noise_unknown_to_keras_is_refused_where_it_would_be_the_same_in_every_step(
-    told: dict[str, Any],
+    request: pytest.FixtureRequest, tmp_path: Path, proof: Proof
 ) -> None:
+    if proof.holds([script("mirrored", "hiding", tmp_path).read_text()], tmp_path, *MADE_BY):
+        return
+    told = request.getfixturevalue("told")
     assert "Keep each SeedGenerator as an attribute of its layer." in told["mirrored"]["hiding"]
     assert epochs_in(told["mirrored"]["hiding"]) == []
+    proof.keep()
 
 
 def check(printed: str, wanted: list[dict[str, float]]) -> None:

@@ -1,17 +1,19 @@
 """Scripts with parameter servers: what they train is what one device trains, to 1e-5.
 
 Workers and servers are threads of the script's own process here; as processes they are tested where
-the files that start them are."""
+the files that start them are. What was proven is not trained again (`proven.py`)."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from exported_scripts import epochs_in
+from proven import Proof
 from script_jobs import printed_by
 from training_runs import UNJUDGED, small_plan
 
@@ -145,15 +147,28 @@ def plans_of(way: str) -> dict[str, tuple[str, ...]]:
     return PLANS | more.get(way, {})
 
 
+def written(way: str, folder: Path) -> list[Path]:
+    """All scripts of a way, in a folder of their own."""
+    allowed(folder)
+    return [script(folder, name, *each, *WAYS[way]) for name, each in plans_of(way).items()]
+
+
+def are_proven(proof: Proof, ways: Sequence[str], folder: Path) -> bool:
+    """Whether all scripts of these ways were proven; else all that is told is trained."""
+    texts = []
+    for way in ways:
+        (folder / way).mkdir()
+        texts += [path.read_text() for path in written(way, folder / way)]
+    return proof.holds(texts, folder)
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     """What each script printed in each way: a process each, two at a time."""
 
     def printed(way: str) -> dict[str, str]:
         folder = tmp_path_factory.mktemp("scripts")
-        allowed(folder)
-        plans = plans_of(way)
-        paths = [script(folder, name, *each, *WAYS[way]) for name, each in plans.items()]
+        plans, paths = plans_of(way), written(way, folder)
         failing = [path for path in paths if path.stem in WRONG]
         printed = printed_by(paths, folder, failing)
         return {**dict(zip(plans, printed, strict=True)), "folder": str(folder)}
@@ -165,18 +180,25 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize(("way", "as_way"), [("one worker", "none"), ("together", "mirrored")])
 def test_that_a_script_with_servers_trains_what_one_without_does(
-    told: dict[str, dict[str, str]], way: str, as_way: str, name: str
+    request: pytest.FixtureRequest, way: str, as_way: str, name: str, tmp_path: Path, proof: Proof
 ) -> None:
+    if are_proven(proof, (way, as_way), tmp_path):
+        return
+    told = request.getfixturevalue("told")
     without, served = epochs_in(told[as_way][name]), epochs_in(told[way][name])
     assert len(without) >= 2
     assert [list(each) for each in served] == [list(each) for each in without]
     for mine, theirs in zip(served, without, strict=True):
         assert mine == pytest.approx(theirs, abs=CLOSE, rel=CLOSE)
+    proof.keep()
 
 
 def test_that_workers_apart_count_each_step_once_and_train_nearly_what_one_does(
-    told: dict[str, dict[str, str]],
+    request: pytest.FixtureRequest, tmp_path: Path, proof: Proof
 ) -> None:
+    if are_proven(proof, ("none", "apart"), tmp_path):
+        return
+    told = request.getfixturevalue("told")
     alone, apart = epochs_in(told["none"]["mlp"]), epochs_in(told["apart"]["mlp"])
     assert len(apart) == len(alone) == 2
     # A step goes by weights that are up to three steps old, of the 66 that there are.
@@ -188,12 +210,17 @@ def test_that_workers_apart_count_each_step_once_and_train_nearly_what_one_does(
         counts = [int(each) for each in state.values() if each.dtype == np.int64]
     assert numbers["step"] == 2 * 33
     assert 2 * 33 in counts, "the optimizer's own count"
+    proof.keep()
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_that_what_a_run_refuses_once_it_has_the_model_a_script_refuses_in_the_same_words(
-    told: dict[str, dict[str, str]], wrong: str
+    request: pytest.FixtureRequest, wrong: str, tmp_path: Path, proof: Proof
 ) -> None:
+    if are_proven(proof, ("one worker",), tmp_path):
+        return
+    told = request.getfixturevalue("told")
     said = told["one worker"][wrong]
     assert "epoch " not in said
     assert WRONG[wrong] in said.splitlines()[-1]
+    proof.keep()

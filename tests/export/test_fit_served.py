@@ -1,7 +1,8 @@
 """Scripts that hand what Keras' `fit` trains to workers, on variables that servers hold.
 
 They train to the losses of `fit` itself, and of a run with servers; what a run refuses once it has
-model and callbacks, they refuse in the same words."""
+model and callbacks, they refuse in the same words. What was proven is not trained again
+(`proven.py`)."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ import pytest
 import warm_members
 import zoo_runs
 from exported_scripts import Printed, check_scripts, run_script
+from proven import Proof
 from training_runs import as_compiled, running, small_plan
-from zoo_facts import FACTS, script
+from zoo_facts import FACTS, script, sources
 from zoo_table import programs
 
 from gpu_studio.contract.consent import allow_file
@@ -61,18 +63,22 @@ def test_that_own_steps_are_refused_in_the_words_of_a_run() -> None:
 
 
 @pytest.mark.slow
-def test_that_workers_of_servers_train_as_fit_trains(tmp_path: Path) -> None:
+def test_that_workers_of_servers_train_as_fit_trains(tmp_path: Path, proof: Proof) -> None:
+    texts = [script(name, "none", None, *WAYS[way]) for name, way in TRAINED.items()]
+    if proof.holds([*texts, *sources(TRAINED)], tmp_path, "zoo_facts"):
+        return
     named, references = programs(), zoo_runs.fitted(list(TRAINED), tmp_path)
-    for name, way in TRAINED.items():
+    for name, text in zip(TRAINED, texts, strict=True):
         folder = tmp_path / name
         folder.mkdir()
         path = folder / "train.py"
-        path.write_text(script(name, "none", None, *WAYS[way]))
+        path.write_text(text)
         printed = run_script(path, dict(os.environ))
         assert printed.code == 0, printed.output
         mine, wanted = zoo_runs.Trained(printed.epochs), replace(references[name], weights=[])
         verdict = zoo_runs.verdict(named[name], "none", mine, wanted)
         assert verdict.word == "equal", f"{name}: {verdict}"
+    proof.keep()
 
 
 OWN = """
@@ -164,18 +170,25 @@ def allowed(folder: Path) -> Path:
     return own
 
 
+def text_of(plan: Plan, folder: Path) -> str:
+    return python_script(plan, None, folder, STREAM, BUILT)
+
+
 def scripted(plan: Plan, folder: Path) -> Printed:
     folder.mkdir()
     path = folder / "train.py"
-    path.write_text(python_script(plan, None, folder, STREAM, BUILT))
+    path.write_text(text_of(plan, folder))
     return run_script(path, dict(os.environ))
 
 
 @pytest.mark.slow
 @pytest.mark.processes
-def test_that_a_script_trains_what_a_run_with_servers_trains(tmp_path: Path) -> None:
+def test_that_a_script_trains_what_a_run_with_servers_trains(tmp_path: Path, proof: Proof) -> None:
     own = allowed(tmp_path)
-    plan = plan_of(own, "together")
+    plan, separate = plan_of(own, "together"), plan_of(own, "apart")
+    texts = [text_of(plan, tmp_path / "together"), text_of(separate, tmp_path / "apart")]
+    if proof.holds(texts, tmp_path):
+        return
     with running(plan, tmp_path, trainer=warm_members.command()) as under_way:
         run = under_way.finish()
     assert run.code == 0, run.log
@@ -185,7 +198,7 @@ def test_that_a_script_trains_what_a_run_with_servers_trains(tmp_path: Path) -> 
     for mine, theirs in zip(together.epochs, run.epochs, strict=True):
         assert mine == pytest.approx(theirs, rel=CLOSE, abs=CLOSE)
     # Each sample is trained on once, whoever has it; by weights that are up to three steps old.
-    apart = scripted(plan_of(own, "apart"), tmp_path / "apart")
+    apart = scripted(separate, tmp_path / "apart")
     assert apart.code == 0, apart.output
     for mine, theirs in zip(apart.epochs, together.epochs, strict=True):
         assert mine["loss"] == pytest.approx(theirs["loss"], rel=0.1)
@@ -198,17 +211,23 @@ def test_that_a_script_trains_what_a_run_with_servers_trains(tmp_path: Path) -> 
     assert 3 * 205.0 in [float(each) for each in held if each.dtype == np.float32], (
         "what a layer has seen"
     )
+    proof.keep()
 
 
 @pytest.mark.slow
 def test_that_what_a_run_refuses_once_it_has_model_and_callbacks_a_script_refuses(
-    tmp_path: Path,
+    tmp_path: Path, proof: Proof
 ) -> None:
     own = allowed(tmp_path)
-    said = scripted(plan_of(own, "apart", "at_steps"), tmp_path / "steps")
+    options = ("data.options={ weighed = true }", "model.options={ weighed = true }")
+    steps, weighed = plan_of(own, "apart", "at_steps"), plan_of(own, "together", "halved", *options)
+    texts = [text_of(steps, tmp_path / "steps"), text_of(weighed, tmp_path / "weighed")]
+    if proof.holds(texts, tmp_path):
+        return
+    said = scripted(steps, tmp_path / "steps")
     assert (said.code, said.epochs) == (1, [])
     assert "AtSteps of own.py:at_steps is called at each step, and each worker" in said.output
-    weighed = ("data.options={ weighed = true }", "model.options={ weighed = true }")
-    said = scripted(plan_of(own, "together", "halved", *weighed), tmp_path / "weighed")
+    said = scripted(weighed, tmp_path / "weighed")
     assert (said.code, said.epochs) == (1, [])
     assert "mean over the targets that count in the whole batch, of which each" in said.output
+    proof.keep()

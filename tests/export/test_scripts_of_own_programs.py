@@ -1,7 +1,7 @@
 """Scripts of programs that leave something open: a loss, an optimizer, where random draws begin.
 
 Each trains to the measures of the run of the same plan, where the package cannot be imported: all
-runs in one process, and all scripts in another.
+runs in one process, and all scripts in another; but for those that were proven (`proven.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 import script_jobs
 import zoo_runs
 from exported_scripts import check_scripts, end_measures_in, epochs_in
+from proven import Proof
 from training_runs import small_plan
 from zoo_runs import Trained
 
@@ -190,13 +191,17 @@ WORKERS = ('distribution.strategy="multi_worker"', 'distribution.devices=["CPU:0
 
 
 @pytest.mark.slow
-def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path) -> None:
+def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path, proof: Proof) -> None:
     own = tmp_path / "own.py"
     own.write_text(OWN)
     allow_file(own, own.read_bytes())
-    printed = script_jobs.printed_by(written(CASES, own, tmp_path), tmp_path)
+    scripts = written(CASES, own, tmp_path)
+    if proof.holds(map(Path.read_text, scripts), tmp_path):
+        return
+    printed = script_jobs.printed_by(scripts, tmp_path)
     plans = {name: case.plan(own) for name, case in CASES.items()}
     check(zoo_runs.trained_plans(plans, tmp_path), printed)
+    proof.keep()
 
 
 def written(cases: Mapping[str, Case], own: Path, folder: Path, *more: str) -> list[Path]:
@@ -221,14 +226,16 @@ def check(runs: Mapping[str, Trained], printed: Sequence[str]) -> None:
 
 
 @pytest.mark.slow
-def test_that_these_scripts_train_over_workers_as_the_runs_do(tmp_path: Path) -> None:
+def test_that_these_scripts_train_over_workers_as_the_runs_do(tmp_path: Path, proof: Proof) -> None:
     own = tmp_path / "own.py"
     own.write_text(OWN)
     allow_file(own, own.read_bytes())
+    scripts = written(OVER_WORKERS, own, tmp_path, *WORKERS)
+    if proof.holds(map(Path.read_text, scripts), tmp_path):
+        return
     plans = {name: case.plan(own) for name, case in OVER_WORKERS.items()}
     runs = zoo_runs.trained_plans(plans, tmp_path)
     assert all(run.tested for run in runs.values()), runs
-    scripts = written(OVER_WORKERS, own, tmp_path, *WORKERS)
     check(runs, script_jobs.printed_by(scripts, tmp_path, workers=2))
     # What is kept at the end are not the averages: a later start goes on as if it had not ended.
     first = script_jobs.printed_by(scripts[-1:], tmp_path, workers=2, words="--epochs=2")[0]
@@ -236,6 +243,7 @@ def test_that_these_scripts_train_over_workers_as_the_runs_do(tmp_path: Path) ->
     assert len(epochs_in(first)) == 2
     both = "".join(each for each in first.splitlines(keepends=True) if each.startswith("epoch"))
     check({"resumed": runs[list(runs)[-1]]}, [both + rest])
+    proof.keep()
 
 
 @pytest.mark.slow

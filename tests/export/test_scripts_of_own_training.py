@@ -1,8 +1,8 @@
 """Scripts of plans with later phases, optimizers and schedules of one's own, and parts of passes.
 
 Each trains to the measures of the run of the same plan, where the package cannot be imported: all
-runs in one process, and all scripts in another. GPU_STUDIO_WHOLE_PARITY=1 trains more of them, and
-more over workers.
+runs in one process, and all scripts in another. Scripts that were proven are not trained again,
+while they are the same (`proven.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import script_jobs
 import zoo_runs
 from exported_scripts import check_scripts, epochs_in
 from made_images import bmp
-from parity_jobs import WHOLE
+from proven import Proof
 from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_file
@@ -481,13 +481,10 @@ WORKERS = (
     "fitted phases of streams, mirrored",
     "fitted rows of unknown number, mirrored",
     "two targets of a table, eagerly, mirrored",
-)
-"""Cases that are trained over two workers as well: to the same measures."""
-MORE_WORKERS = (
     "an own model's bounded phases over parts of passes",
     "built in, a rate of the epoch, an own loss and weights of classes",
 )
-"""Whose parts other cases over workers have: trained there if the whole matrix is asked for."""
+"""Cases that are trained over two workers as well: to the same measures."""
 OVER_WORKERS = ('distribution.strategy="multi_worker"', 'distribution.devices=["CPU:0"]')
 OF_FILES: dict[str, tuple[str, ...]] = {
     "two inputs of a file, mirrored": (
@@ -567,8 +564,6 @@ BUILT_IN = ModelFacts(
 COMPILED = Learnt("values", True, "mse", ("mae",), compiled=True)
 
 
-LEFT_OUT = ("phases of an own optimizer", "decayed", "the same, left in their files")
-"""What other cases have as well, or `test_export_images`: trained with the whole matrix only."""
 FITTED = {case: of for case, of in CASES.items() if case.startswith("fitted")}
 GROUPS = {
     "fitted": FITTED,
@@ -665,26 +660,31 @@ def script_of(case: str, own: Path, *more: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", GROUPS.values(), ids=GROUPS)
-def test_that_these_scripts_train_as_the_runs_do(cases: dict[str, Any], tmp_path: Path) -> None:
-    cases = {case: of for case, of in cases.items() if WHOLE or case not in LEFT_OUT}
+def test_that_these_scripts_train_as_the_runs_do(
+    cases: dict[str, Any], tmp_path: Path, proof: Proof
+) -> None:
     own = tmp_path / "own.py"
     own.write_text(OWN)
     allow_file(own, own.read_bytes())
     write_files(tmp_path)
-    printed = printed_by_scripts(list(cases), own)
+    over_workers = [case for case in WORKERS if case in cases]
+    texts = [script_of(case, own) for case in cases]
+    shared = [script_of(case, own, *OVER_WORKERS) for case in over_workers]
+    if proof.holds([*texts, *shared], tmp_path):
+        return
     runs = zoo_runs.trained_plans({case: plan_of(case, own) for case in cases}, tmp_path)
-    check(cases, printed, runs)
-    some = [case for case in (*WORKERS, *(MORE_WORKERS if WHOLE else ())) if case in cases]
-    if some:
-        check(some, printed_by_scripts(some, own, *OVER_WORKERS, workers=2), runs)
+    check(cases, printed_by_scripts(texts, tmp_path), runs)
+    if shared:
+        check(over_workers, printed_by_scripts(shared, tmp_path, workers=2), runs)
+    proof.keep()
 
 
-def printed_by_scripts(cases: Sequence[str], own: Path, *more: str, workers: int = 1) -> list[str]:
-    """What the scripts of these cases print, with more settings of their plans."""
-    scripts = [own.parent / f"script_{place}.py" for place in range(len(cases))]
-    for path, case in zip(scripts, cases, strict=True):
-        path.write_text(script_of(case, own, *more))
-    return script_jobs.printed_by(scripts, own.parent, workers=workers)
+def printed_by_scripts(texts: Sequence[str], folder: Path, workers: int = 1) -> list[str]:
+    """What scripts with these texts print."""
+    scripts = [folder / f"script_{place}.py" for place in range(len(texts))]
+    for path, text in zip(scripts, texts, strict=True):
+        path.write_text(text)
+    return script_jobs.printed_by(scripts, folder, workers=workers)
 
 
 def check(cases: Iterable[str], printed: Sequence[str], runs: Mapping[str, Any]) -> None:
@@ -707,7 +707,7 @@ def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -
     for place, case in enumerate(CASES | OF_FILES | CENTRAL_CASES | PLACED_CASES):
         own = (tmp_path if case in OF_FILES else Path("/own")) / "own.py"
         (tmp_path / f"{place}.py").write_text(script_of(case, own))
-    for place, case in enumerate(each for each in WORKERS + MORE_WORKERS if each in CASES):
+    for place, case in enumerate(each for each in WORKERS if each in CASES):
         script = script_of(case, Path("/own/own.py"), *OVER_WORKERS)
         (tmp_path / f"workers_{place}.py").write_text(script)
     check_scripts(tmp_path, str(tmp_path))

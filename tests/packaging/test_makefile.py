@@ -67,6 +67,7 @@ def test_that_make_alone_lists_what_there_is(tree):
     for target in (
         "run",
         "test",
+        "whole",
         "quick",
         "check",
         "bench",
@@ -109,6 +110,19 @@ def test_that_test_checks_the_source_and_runs_everything(tree):
     assert "tests/support/fake_cards.py" in between
     assert last.startswith("-m pytest --numprocesses=")
     assert "not slow" not in last
+
+
+def test_that_whole_runs_what_test_does_and_trains_what_was_proven(tree):
+    told = RECORDER.format(
+        calls=tree / "calls.txt", then=f'echo "$GPU_STUDIO_WHOLE_PARITY" >> {tree}/whole'
+    )
+    put(tree / ".venv/bin/python", told)
+    assert run(tree, "make", "test", GPU_STUDIO_WHOLE_PARITY="").returncode == 0
+    without = calls(tree)
+    assert set((tree / "whole").read_text().split()) == set()
+    assert run(tree, "make", "whole").returncode == 0
+    assert sorted(calls(tree)) == sorted(2 * without)
+    assert set((tree / "whole").read_text().split()) == {"1"}
 
 
 def test_that_the_tests_are_compiled_beside_the_checks_and_before_they_run(tree):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,3 +74,9 @@ def script(name: str, way: str = "none", facts: PlanFacts | None = None, *settin
     plan = zoo_scripts.with_places(plans.loads(tomli_w.dumps(document)), facts)
     plan = plans.with_settings(plan, settings)
     return python_script(plan, None, Path("/nowhere"), facts.data, facts.model)
+
+
+def sources(names: Iterable[str]) -> list[str]:
+    """What programs of the zoo train: their files, and what the table says of their plans."""
+    found = [programs()[name] for name in names]
+    return [f"{each.file.read_text()}\n{each.document('none')['training']}" for each in found]

@@ -1,4 +1,7 @@
-"""Scripts that hand training to Keras' `fit`, started for each of several workers, and stopped."""
+"""Scripts that hand training to Keras' `fit`, started for each of several workers, and stopped.
+
+What was proven is not trained again (`proven.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from patience import PATIENCE_S
+from proven import Proof
 from training_runs import Finished, as_compiled, small_plan, trained, until
 from worker_scripts import losses_by_epoch, warm_interpreter
 
@@ -131,9 +135,12 @@ def own_in(folder: Path) -> Path:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_that_stopped_workers_go_on_to_the_losses_of_one_process_until_a_callback_ends_them(
-    tmp_path, alone, way
-):
-    launch, python = write_job(tmp_path, own_in(tmp_path), way), warm_interpreter(tmp_path)
+    request: pytest.FixtureRequest, tmp_path: Path, way: str, proof: Proof
+) -> None:
+    launch = write_job(tmp_path, own_in(tmp_path), way)
+    if proof.holds([launch.read_text(), (tmp_path / SCRIPT).read_text()], tmp_path):
+        return
+    alone, python = request.getfixturevalue("alone"), warm_interpreter(tmp_path)
     first, later = tmp_path / "first.txt", tmp_path / "later.txt"
     started = start(launch, first, python)
     try:
@@ -157,3 +164,4 @@ def test_that_stopped_workers_go_on_to_the_losses_of_one_process_until_a_callbac
     assert [row.partition(",")[0] for row in rows] == ["epoch", *map(str, range(ENOUGH))]
     written = {path.name for path in (tmp_path / "trained").iterdir()}
     assert {"best.weights.h5", "last.weights.h5", "state.npz"} <= written
+    proof.keep()

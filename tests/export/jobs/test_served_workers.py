@@ -1,4 +1,7 @@
-"""Coordinator, workers and servers of a script, as the processes that exported files start."""
+"""Coordinator, workers and servers of a script, as the processes that exported files start.
+
+What was proven is not trained again (`proven.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 from patience import PATIENCE_S
+from proven import Proof
 from slurm_practice import practice_slurm
 from training_runs import Finished, small_plan, trained, until
 from worker_scripts import cluster, environment, losses_by_epoch, read, workers_of, write_job
 
+from gpu_studio.export.jobs import SCRIPT
 from gpu_studio.plan import save
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes]
@@ -57,9 +62,12 @@ def of_kind(folder: Path, kind: str, number: int) -> list[psutil.Process]:
 
 
 def test_that_a_lost_worker_comes_back_and_all_go_on_without_a_lost_server_to_the_same_losses(
-    tmp_path: Path, alone: Finished
+    request: pytest.FixtureRequest, tmp_path: Path, proof: Proof
 ) -> None:
     launch = write_job("launch", small_plan(*COMMON, *TOGETHER), tmp_path, "launch.sh")
+    if proof.holds([launch.read_text(), (tmp_path / SCRIPT).read_text()], tmp_path):
+        return
+    alone = request.getfixturevalue("alone")
     told = tmp_path / "told.txt"
 
     def epoch(number: int) -> bool:
@@ -91,6 +99,7 @@ def test_that_a_lost_worker_comes_back_and_all_go_on_without_a_lost_server_to_th
         for number in range(count):
             assert of_kind(tmp_path, kind, number) == []
     check(read(told), alone, MORE)
+    proof.keep()
 
 
 def test_that_slurm_trains_with_servers_stops_and_goes_on_and_nothing_is_left(

@@ -1,0 +1,86 @@
+"""What was shown to train as it should is not trained again while it is the same letter for letter.
+
+What an exported script trains hangs on its text, on the files that it reads, and on the versions of
+Python, TensorFlow, Keras and NumPy. Of each test that has trained scripts,
+`tests/export/proven.json` keeps a digest of all these and of the test's own file, which names the
+plans and what their measures are held against. A test whose digest is another one trains.
+
+`make whole` trains everything, and writes the digests anew. What a run trains is not in them: that
+is held against Keras' `fit` in `tests/trainer`, each time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import sys
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from parity_jobs import WHOLE
+
+STORE = Path(__file__).parents[1] / "export" / "proven.json"
+SUPPORT = Path(__file__).parent
+HERE = "HERE"
+"""Stands for a folder of a test, whose name is another one each time."""
+
+
+class Proof:
+    """Whether a test was passed before by the very same texts."""
+
+    def __init__(
+        self, name: str, test_file: Path, store: Path = STORE, whole: bool = WHOLE
+    ) -> None:
+        self._name, self._test_file, self._store, self._whole = name, test_file, store, whole
+        self._digest = ""
+
+    def holds(self, scripts: Iterable[str], folder: Path, *beside: str) -> bool:
+        """Whether scripts with these texts, made in a `folder` of the test, need no training.
+
+        `beside` are the modules of `tests/support` that they import, or that made what they read.
+        """
+        texts = [each.replace(str(folder), HERE) for each in scripts]
+        texts += [(SUPPORT / f"{each}.py").read_text(encoding="utf-8") for each in beside]
+        self._digest = digest_of([*texts, self._test_file.read_text(encoding="utf-8")])
+        return not self._whole and _kept(self._store).get(self._name) == self._digest
+
+    def keep(self) -> None:
+        """Remember that these texts have passed the test, if all is trained."""
+        assert self._digest, "nothing was proven"
+        if self._whole:
+            _keep(self._store, self._name, self._digest)
+
+
+def digest_of(texts: Iterable[str]) -> str:
+    """A digest of texts, and of the versions of what trains them."""
+    packages = [f"{name} {version(name)}" for name in ("tensorflow", "keras", "numpy")]
+    python = ".".join(map(str, sys.version_info[:2]))
+    whole = json.dumps([python, packages, *texts])
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _kept(store: Path) -> dict[str, str]:
+    try:
+        kept: dict[str, str] = json.loads(store.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return kept
+
+
+def _keep(store: Path, name: str, digest: str) -> None:
+    """Write a digest into the store, which several workers share."""
+    with store.open("a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        kept = {**json.loads(file.read() or "{}"), name: digest}
+        file.truncate(0)
+        file.write(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+
+
+@pytest.fixture
+def proof(request: pytest.FixtureRequest) -> Proof:
+    """The proof of a test that trains scripts."""
+    return Proof(request.node.nodeid.removeprefix("tests/export/"), request.node.path)
