@@ -64,6 +64,7 @@ class Environment:
                 str(self.lock(lock)),
                 what=f"packaging/locks/{lock}.txt",
             )
+        self._compile()
         self._pip(
             "--no-deps",
             "--no-build-isolation",
@@ -113,6 +114,7 @@ class Environment:
             "install",
             "--no-input",
             "--disable-pip-version-check",
+            "--no-compile",  # see `_compile`
             *quiet,
             *words,
         ]
@@ -128,6 +130,22 @@ class Environment:
                 f"pip could not install {what}; what it said stands above. "
                 "If the network is down, try again when it is up: nothing half-installed is used."
             )
+
+    def _compile(self) -> None:
+        """Compile the packages on all cores, where pip takes one.
+
+        Some have files that are no Python of today, which nobody imports.
+        """
+        compiling = [
+            str(self.python),
+            "-m",
+            "compileall",
+            "-qq",
+            "-j",
+            "0",
+            str(self.folder / "lib"),
+        ]
+        subprocess.run(compiling, stdin=subprocess.DEVNULL, check=False)
 
     def _held(self) -> dict[str, str]:
         try:
