@@ -48,14 +48,38 @@ def in_order(files, epochs):
     return tf.data.Dataset.from_generator(batches, output_signature=kinds)
 """
 _SEEDS = functions_of("data/python_streams.py", "set_seeds").removesuffix("\n")
-_OPENED_ANEW = "training, *others = map(read_anew, (training, *others))"
+_OPENED_ANEW = "training, *others = map(read_anew, (training, *others), range(3))"
 _READ_ANEW = (
     functions_of("user_code/stream_kinds.py", "opener")
     + """\
-def read_anew(value):
+DRAWING = threading.Lock()
+
+
+def drawing(make, number, split):
+    \"\"\"What is made, by random numbers of its own: of the seed, the pass and the split.
+
+    It draws on where it left off, whatever else draws meanwhile.
+    \"\"\"
+    with DRAWING:
+        set_seeds(SEED, number, split)
+        elements = make()
+        state = random.getstate(), np.random.get_state()
+    while True:
+        with DRAWING:  # fit may read two splits at once
+            random.setstate(state[0])
+            np.random.set_state(state[1])
+            found = [*itertools.islice(elements, 1)]
+            state = random.getstate(), np.random.get_state()
+        if not found:
+            return
+        yield found[0]
+
+
+def read_anew(value, split):
     \"\"\"A dataset of what a function yields, which begins anew in each epoch.
 
-    Whatever else can be iterated is read so too; a generator of batches is `fit`'s.
+    Whatever else can be iterated is read so too; a generator of batches is `fit`'s. No
+    `split` draws what another one draws.
     \"\"\"
     make = opener(value)
     if isinstance(value, (tf.data.Dataset, keras.utils.PyDataset)):
@@ -64,8 +88,7 @@ def read_anew(value):
     passes = itertools.count()
 
     def elements():
-        set_seeds(SEED, next(passes))
-        yield from map(parts_of, make())
+        yield from map(parts_of, drawing(make, next(passes), split))
 
     def kind(array):
         return tf.TensorSpec($shape, np.asarray(array).dtype)
@@ -82,14 +105,14 @@ def parts_of(element):
 """
 )
 _FIRST = """\
-set_seeds(SEED, 0)
+set_seeds(SEED, 0, split)
 first = next(make())"""
 _AS_GIVEN = """\
 if make is None:
     return value"""
 _SEEDED_ONCE = """\
 if make is None:
-    return seeded(value)"""
+    return seeded(value, split)"""
 _OF_SAMPLES = """\
 if make is None:
     # Before the model is made, as by a run.
@@ -97,17 +120,16 @@ if make is None:
     rest = itertools.chain(looked_at, value)
     first, make = looked_at[0], lambda: rest
 else:
-    set_seeds(SEED, 0)
+    set_seeds(SEED, 0, split)
     first = next(make())"""
 _SEEDED = """\
-def seeded(generator):
+def seeded(generator, split):
     \"\"\"A generator that draws by the seed, but for two batches, which come before.\"\"\"
     looked_at = [*itertools.islice(generator, 2)]
 
     def batches():
-        set_seeds(SEED, 0)
         yield from looked_at
-        yield from generator
+        yield from drawing(lambda: generator, 0, split)
 
     return batches()
 

@@ -47,10 +47,18 @@ def samples(seed):
     return load(seed)[0]
 
 
-def endless(seed):
+def noisy(seed):
     x, y = load(seed)
     rows = itertools.cycle(range(0, 90, 18))
     return ((x[at : at + 18] + np.random.normal(size=(18, 4)), y[at : at + 18]) for at in rows)
+
+
+def endless(seed):
+    return noisy(seed), noisy(seed)
+
+
+def begun_anew(seed):
+    return lambda: noisy(seed), lambda: noisy(seed)
 
 
 def one_by_one(seed):
@@ -100,6 +108,7 @@ YES_OR_NO = ModelFacts(
 )
 BY_LAYERS = ModelFacts()
 SOME = ("training.steps_per_epoch=5",)
+HELD = (*SOME, "training.validation_steps=3")
 HALVED = ('training.schedule.name="OWN:halved"', 'training.optimizer="compiled"')
 
 
@@ -139,7 +148,10 @@ def streamed(how: str) -> DataFacts:
 
 
 CASES = {
-    "a generator": Case("endless", "without_loss", SOME, streamed("batches of 18"), YES_OR_NO),
+    "generators": Case("endless", "without_loss", HELD, streamed("batches of 18"), YES_OR_NO),
+    "functions that yield": Case(
+        "begun_anew", "without_loss", HELD, streamed("batches of 18"), YES_OR_NO
+    ),
     "a generator of samples": Case(
         "one_by_one", "without_loss", SOME, streamed("samples, one by one"), YES_OR_NO
     ),

@@ -43,8 +43,10 @@ _ORDER = 0x0DE2
 class PythonStream(Stream):
     """Elements that Python code makes while a run is under way, one by one."""
 
-    def __init__(self, function: UserFunction, seed: int) -> None:
+    def __init__(self, function: UserFunction, seed: int, split: int = 0) -> None:
+        """`split` is the place of the split in `SPLITS`: each draws random numbers of its own."""
         super().__init__(function, seed)
+        self._split = split
         self._number = self._skipped = 0
         self._under_way: Iterator[Any] | None = None
         self._left_at: Any = None
@@ -127,7 +129,7 @@ class PythonStream(Stream):
 
     def _set_seeds(self) -> None:
         """Let the code draw the random numbers of the pass that was begun."""
-        set_seeds(self._seed, self._number)
+        set_seeds(self._seed, self._number, self._split)
 
     def _read(self) -> Iterator[Any]:
         """Return the elements of the pass that was begun, without those to be skipped."""
@@ -223,15 +225,20 @@ class GeneratorStream(PythonStream):
     kind = "a generator"
 
     def __init__(
-        self, function: UserFunction, seed: int, value: Any, again: Callable[[], Any] | None
+        self,
+        function: UserFunction,
+        seed: int,
+        value: Any,
+        again: Callable[[], Any] | None,
+        split: int = 0,
     ) -> None:
         """`again` begins reading anew; `value` is read where it is None, once."""
-        super().__init__(function, seed)
+        super().__init__(function, seed, split)
         self.once, self._again = again is None, again
         opened = value
         if again is not None:
             self.kind = f"{kind_in_words(value)} of batches"
-            set_seeds(seed, 0)
+            set_seeds(seed, 0, split)
             opened = function.guarded(again)
         if not isinstance(opened, Iterator):
             raise self._refused(
@@ -241,6 +248,7 @@ class GeneratorStream(PythonStream):
         self._learn(came)
         self._first, self._rest, self._taken = came, opened, 0
         self._at_text = _drawn()
+        self._drawn_so_far: Any = None  # where the next ones go on to draw
 
     @property
     def _draws_on(self) -> bool:
@@ -249,7 +257,12 @@ class GeneratorStream(PythonStream):
 
     def _set_seeds(self) -> None:
         """As of `PythonStream`."""
-        if not self._draws_on:
+        if self._reads_next_ones and not self._draws_on:
+            if self._drawn_so_far is None:
+                set_seeds(self._seed, 0, self._split)
+            else:
+                _go_on_drawing(self._drawn_so_far)
+        elif not self._draws_on:
             super()._set_seeds()
         elif self._at_text is not None and not self.most:  # a model has been made meanwhile
             _go_on_drawing(self._at_text)
@@ -258,12 +271,16 @@ class GeneratorStream(PythonStream):
     def _read(self) -> Iterator[Any]:
         if self._again is not None:
             return islice(self._again(), self._skipped, None)
-        if self.most and self.batched:
+        if self._reads_next_ones:
             return self._next_ones()
         # The peeked at must not be lost where nothing begins anew.
         first, self._first = self._first, []
         stop = self._skipped + self.most if self.most else None
         return islice(chain(first, self._rest), self._skipped, stop)
+
+    @property
+    def _reads_next_ones(self) -> bool:
+        return self._again is None and self.most > 0 and self.batched
 
     def _next_ones(self) -> Iterator[Any]:
         """What `fit` validates with in an epoch: the first that it looked at, and the next ones.
@@ -274,7 +291,10 @@ class GeneratorStream(PythonStream):
         due, self._taken = self._number * new - self._taken, (self._number + 1) * new
         next(islice(self._rest, due, due), None)  # those of the epochs before a resume
         # A copy of those, which a step might compute on in place.
-        return chain(map(deepcopy, self._first[: self.most]), islice(self._rest, new))
+        yield from map(deepcopy, self._first[: self.most])
+        for each in islice(self._rest, new):
+            self._drawn_so_far = _drawn()
+            yield each
 
 
 class SequenceStream(PythonStream):
@@ -283,9 +303,10 @@ class SequenceStream(PythonStream):
     kind = "a PyDataset"
     resumes = "it goes on with the next batch by its number"
 
-    def __init__(self, function: UserFunction, seed: int, data: Any, *, shuffled: bool) -> None:
-        super().__init__(function, seed)
-        self._data, self.shuffled, self._trains, self._ended = data, shuffled, shuffled, 0
+    def __init__(self, function: UserFunction, seed: int, data: Any, split: int) -> None:
+        super().__init__(function, seed, split)
+        self._data, self._trains, self._ended = data, not split, 0
+        self.shuffled = self._trains
         many = function.guarded(lambda: data.num_batches)
         self.endless = many is None
         self.length = None if many is None else int(many)
@@ -303,12 +324,12 @@ class SequenceStream(PythonStream):
         super().begin(number, skipped)
         while self._ended < 1 + number * (1 if self._trains else 2):
             self.end()
-        set_seeds(self._seed, number)
+        set_seeds(self._seed, number, self._split)
         self.function.guarded(self._data.on_epoch_begin)
 
     def end(self) -> None:
         """Tell that a pass is over."""
-        set_seeds(self._seed, self._ended)
+        set_seeds(self._seed, self._ended, self._split)
         self._ended += 1
         self.function.guarded(self._data.on_epoch_end)
 
@@ -360,10 +381,12 @@ def _go_on_drawing(drawn: Any) -> None:
     np.random.set_state(drawn[1])
 
 
-def set_seeds(seed: int, number: int) -> None:
-    """Set the seeds of Python's and NumPy's random numbers for pass `number`."""
-    # The first number keeps these draws apart from every other use of the seed.
-    drawn = int(np.random.SeedSequence([0x57EA, seed, number]).generate_state(1)[0])
+def set_seeds(seed: int, number: int, split: int = 0) -> None:
+    """Set the seeds of Python's and NumPy's random numbers for a pass over a split."""
+    # The first number keeps these draws apart from every other use of the seed, the last one
+    # those of a split apart from what is trained on.
+    numbers = [0x57EA, seed, number, *([split] if split else [])]
+    drawn = int(np.random.SeedSequence(numbers).generate_state(1)[0])
     random.seed(drawn)
     np.random.seed(drawn)
 
@@ -393,9 +416,9 @@ def _stream(function: UserFunction, split: str, value: Any, seed: int) -> Stream
     if is_dataset(value):
         return DatasetStream(function, seed, value)
     if is_sequence(value):
-        return SequenceStream(function, seed, value, shuffled=split == SPLITS[0])
+        return SequenceStream(function, seed, value, SPLITS.index(split))
     if is_stream(value):
-        return GeneratorStream(function, seed, value, opener(value))
+        return GeneratorStream(function, seed, value, opener(value), SPLITS.index(split))
     # Arrays beside a stream, as `validation_data` of `fit` may be.
     arrays = function.guarded(lambda: tf.data.Dataset.from_tensor_slices(arrays_of(value)))
     return DatasetStream(function, seed, arrays)

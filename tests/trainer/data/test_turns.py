@@ -109,7 +109,21 @@ def test_that_what_generators_were_looked_at_for_is_not_drawn_again(written: Wri
     assert drawn == "t" * (STEPS - 2) + "vv" + ("t" * STEPS + "vv") * (EPOCHS - 1)
 
 
-@pytest.mark.parametrize("load", ["functions", "ending"])
+@pytest.mark.parametrize("load", ["functions", "ending", "generators", "sequences"])
+def test_that_nothing_is_validated_with_that_was_drawn_to_train(
+    load: str, written: Written
+) -> None:
+    _, came = read_in_epochs(written(CODE), load)
+    trained = {each for epoch, _ in came for each in epoch}
+    validated = {each for _, epoch in came for each in epoch}
+    assert len(trained) == STEPS * EPOCHS
+    looked_at = 2  # which each epoch validates with where a generator cannot begin anew
+    again = looked_at * (EPOCHS - 1) if load == "generators" else 0
+    assert len(validated) == HELD * EPOCHS - again
+    assert not trained & validated
+
+
+@pytest.mark.parametrize("load", ["functions", "ending", "generators"])
 def test_that_a_resumed_run_draws_what_one_without_a_stop_draws(
     load: str, written: Written
 ) -> None:
