@@ -24,7 +24,7 @@ from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import AbsolutePlan, Machine, listed
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.questions.ask import AskError
-from gpu_studio.runs.questions.plan_question import ask_about, kept_about
+from gpu_studio.runs.questions.plan_question import ask_about, kept_about, kept_about_data
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.sources import consent_needed, trained_on_import
 
@@ -168,7 +168,8 @@ def every_problem(
     """
     # Answers of another version are none.
     with suppress(ValueError):
-        if (kept := kept_about(plan)) is not None:
+        # A model that was refused has no answer, which may be because of its data.
+        if (kept := kept_about(plan) or kept_about_data(plan)) is not None:
             facts = decoded(kept)
             whole = facts.completed(written)
             found = tuple(problems_of(whole, plan, machine))

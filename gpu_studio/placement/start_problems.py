@@ -17,13 +17,14 @@ from gpu_studio.plan import (
     Plan,
     Problem,
     listed,
+    reference,
     replica_count,
     replicas,
     shown,
     strategy_of,
 )
 from gpu_studio.plan.catalogue import SCHEDULES, needs_length, steps_of
-from gpu_studio.plan.keras_objects import VALIDATION
+from gpu_studio.plan.keras_objects import AS_COMPILED, VALIDATION
 from gpu_studio.plan.rules.start_rules import (
     never_ends,
     parts_in_words,
@@ -39,6 +40,7 @@ def problems_at_start(plan: Plan, facts: PlanFacts, machine: Machine | None) -> 
     if data is not None and data.here:
         yield from _lengths(plan, data)
         yield from _lacking(plan, data)
+        yield from [] if facts.refused else _missing(plan, data)
         yield from _warm_up(plan, data, machine)
     if model is not None:
         yield from model.xla.problems(plan)
@@ -77,6 +79,24 @@ def _lacking(plan: Plan, data: DataFacts) -> Iterator[Problem]:
             "fill them in, or drop those samples"
         )
         yield Problem("model.name", shown(plan.model.name), advice)
+
+
+def _missing(plan: Plan, data: DataFacts) -> Iterator[Problem]:
+    """No loss of Keras' makes a number of targets that are none."""
+    loss, built_in = plan.training.loss.name, plan.model.name is not None
+    as_compiled = loss in AS_COMPILED or (loss == "auto" and not built_in)
+    if plan.training.outputs or as_compiled or reference(loss) is not None:
+        return
+    for target in data.targets:
+        if target.missing is None:
+            continue
+        called = "/".join(map(str, ("y", *target.path)))
+        advice = (
+            f"in {data.name}, {called} holds values that are no finite numbers, first in sample "
+            f"{target.missing}; the loss would be no number, either: fill them in, drop those "
+            "samples, or learn by a loss of your own that leaves them out"
+        )
+        yield Problem("training.loss", shown(loss), advice)
 
 
 def _warm_up(plan: Plan, data: DataFacts, machine: Machine | None) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ import pytest
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import given_plan
-from gpu_studio.placement.plan_facts import DataFacts, PlanFacts, encoded
+from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, PlanFacts, encoded
 
 CARD = {"index": 0, "uuid": "GPU-1", "name": "H100", "total_mib": 8192, "used_mib": 0}
 WITH_CARD = json.dumps({"cards": [CARD], "cpu_cores": 8, "memory_mib": 32768})
@@ -53,6 +53,17 @@ def test_that_what_the_script_gives_fit_is_checked_once_it_is_known(
     answer = gpu_studio("check", script, "--set", carved, "distribution.strategy=mirrored")
     assert answer.code == 2
     assert "training.batch_size is 1: " in answer.err
+
+
+def test_that_what_is_known_of_the_data_is_checked_where_the_model_was_refused(
+    gpu_studio, plan_file, machine, monkeypatch
+):
+    facts = PlanFacts(DataFacts("made", "values", None, 9, targets=(ArrayFacts(missing=5),)))
+    monkeypatch.setattr(given_plan, "kept_about", lambda _plan: None)
+    monkeypatch.setattr(given_plan, "kept_about_data", lambda _plan: encoded(facts))
+    answer = gpu_studio("check", plan_file)
+    assert answer.code == 2
+    assert "y holds values that are no finite numbers, first in sample 5" in answer.err
 
 
 def test_that_check_writes_one_json_document(gpu_studio, plan_file, machine):

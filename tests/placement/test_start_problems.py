@@ -9,7 +9,7 @@ import pytest
 from made_plan_facts import DATA, MODEL
 
 from gpu_studio.placement.known_problems import known_problems
-from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, ModelFacts, PlanFacts
 from gpu_studio.plan import Card, Distribution, Machine, ModelSettings, Plan, Problem, Training
 from gpu_studio.plan.values import CheckpointSettings, EarlyStopping, Named, Phase, Placed
 
@@ -94,6 +94,32 @@ def test_that_a_built_in_model_is_not_given_what_is_no_number() -> None:
     assert "in made, x_val/age holds a value that is no finite number; the loss" in said
     own = Plan(model=ModelSettings(python="own.py:build"))
     assert not list(known_problems(own, PlanFacts(lacks, MODEL)))
+
+
+LEFT_OUT = replace(DATA, targets=(ArrayFacts(("dose",), missing=7),))
+
+
+@pytest.mark.parametrize(
+    ("model", "training", "told_of"),
+    [
+        (ModelSettings(name="mlp"), Training(), True),
+        (ModelSettings(python="own.py:build"), Training(loss=Named("mse")), True),
+        (ModelSettings(python="own.py:build"), Training(), False),  # as compiled, perhaps
+        (ModelSettings(name="mlp"), Training(loss=Named("losses.py:masked")), False),
+    ],
+)
+def test_that_no_loss_of_keras_is_given_targets_that_are_no_numbers(
+    model: ModelSettings, training: Training, told_of: bool
+) -> None:
+    plan = Plan(model=model, training=training)
+    found = [str(each) for each in known_problems(plan, PlanFacts(LEFT_OUT))]
+    assert len(found) == told_of
+    for said in found:
+        assert said.startswith("training.loss is ")
+        assert "in made, y/dose holds values that are no finite numbers, first in sample 7" in said
+    refused = replace(MODEL, training_error="The targets hold nan.")
+    problems = known_problems(plan, PlanFacts(LEFT_OUT, refused))
+    assert [each.field for each in problems] == ["training"]  # said once
 
 
 def test_that_a_loss_is_not_scaled_where_replicas_share_their_variables() -> None:

@@ -130,13 +130,18 @@ def kept_about(plan: AbsolutePlan) -> dict[str, Any] | None:
 
     None if one of them is missing or its code is not allowed.
     """
-    if consent_needed(plan):
-        return None
-    answer = kept("data", data_question(plan))
-    if not answer or not answer.get("data"):
+    if (answer := kept_about_data(plan)) is None:
         return None
     model = kept("model", model_question(plan, answer["data"]))
     return None if model is None else {**answer, "model": model}
+
+
+def kept_about_data(plan: AbsolutePlan) -> dict[str, Any] | None:
+    """The answer about the data, if they were read, without one about the model."""
+    if consent_needed(plan):
+        return None
+    answer = kept("data", data_question(plan))
+    return answer if answer and answer.get("data") else None
 
 
 def _blank() -> AbsolutePlan:
