@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.tables import TableFacts, table_lines
 from gpu_studio.plan import reference
 from gpu_studio.plan.catalogue import DATA
-from gpu_studio.plan.data import SUFFIXES, Layout, are_pixels, are_scaled
+from gpu_studio.plan.data import SUFFIXES, Layout, are_pixels, are_scaled, are_seen_as_floats
 
 DIGITS_FILE = "digits.npz"
 """The bundled data, which a script with digits looks for beside itself first."""
@@ -176,26 +177,31 @@ def _file_head(path: Path) -> str:
 def _file(source: ScriptData) -> str:
     read = [f"{mine} = file[{literal(name)}]" for mine, name, _ in source.headers]
     convert = [_file_converted(mine, header, source) for mine, _, header in source.headers]
-    return fill(_FILE, read="\n".join(read), convert="\n".join(convert))
+    return fill(_FILE, read="\n".join(read), convert="\n".join(filter(None, convert)))
 
 
 def _file_converted(name: str, header: Header, source: ScriptData) -> str:
     if name == "groups":
         return "groups = groups.reshape(-1)"
-    made = _samples(name, header, source) if name.startswith("x") else _targets(name, source)
-    return f"{name} = {made}"
+    if name.startswith("x"):
+        made = _samples(name, header, source)
+    else:
+        made = name + _converted(header[1], floats=header[1].kind == "f")
+    return f"{name} = {made}" if made != name else ""
 
 
 def _samples(name: str, header: Header, source: ScriptData) -> str:
     shape, dtype = header
     axis = "[..., None]" if len(shape) == 3 and are_pixels(dtype.name, shape) else ""
     scaled = " / 255" if are_scaled(dtype.name, shape, source.scale) else ""
-    return f"{name}{axis}.astype({'np.int32' if source.tokens else 'np.float32'}){scaled}"
+    floats = are_seen_as_floats(dtype.name, shape, source.scale, measured=True)
+    return f"{name}{axis}{_converted(dtype, floats=floats)}{scaled}"
 
 
-def _targets(name: str, source: ScriptData) -> str:
-    kind = "np.float32" if source.target.measured else "np.int32"
-    return f"{name}.astype({kind})"
+def _converted(dtype: np.dtype[Any], *, floats: bool) -> str:
+    """Return what makes an array one of a type that TensorFlow takes, or float32."""
+    kind = "float32" if floats else dtype.name
+    return "" if dtype.name == kind and dtype.isnative else f".astype(np.{kind})"
 
 
 _IMAGES_HEAD = '''\
@@ -278,8 +284,7 @@ masks = {path.stem: path for path in files_in(MASKS)}
 x = pixels(paths)
 y = pixels([masks[path.stem] for path in paths], read_mask)
 if np.isin(y, (0, 255)).all():
-    y = y // 255
-y = y.astype(np.int32)"""
+    y = y // 255"""
 
 _FOLDER_LOAD = """\
 # Each folder is a class, and they are numbered in the order of their names.
@@ -395,13 +400,11 @@ def _own_converted(mine: str, name: str, facts: ScriptFacts) -> str:
     array = f"np.asarray(arrays[{literal(name)}])"
     if mine == "groups":
         return f"groups = {array}.reshape(-1)"
-    if mine.startswith("y"):
-        return f"{mine} = {_targets(array, facts.source)}"
-    if facts.source.tokens:
-        return f"{mine} = {array}.astype(np.int32)"
-    shape, numbers = facts.source.headers[0][2]
-    if numbers != np.uint8:
-        return f"{mine} = {array}.astype(np.float32)"
+    source = facts.source
+    shape, dtype = source.headers[0][2]
+    if mine.startswith("y") or not are_scaled(dtype.name, shape, source.scale):
+        floats = source.target.measured if mine.startswith("y") else source.x_kind == "float32"
+        return f"{mine} = {array}{'.astype(np.float32)' if floats else ''}"
     # Grey pictures may lack the axis for their one channel.
     axis = f".reshape(-1, {', '.join(map(str, shape[1:]))})" if shape[-1] == 1 else ""
     return f"{mine} = {array}{axis}.astype(np.float32) / 255"

@@ -81,9 +81,10 @@ _ARRAYS = """\
 def load_data():
     \"\"\"The samples of each split as `fit` takes them: x, y and weights, if any.\"\"\"
     $read
+    parts = named(found)
     arrays = {
         name: $convert
-        for name, array in named(found).items()
+        for name, array in parts.items()
         if array is not None
     }
     $split
@@ -176,8 +177,21 @@ x, y = (tf.gather(each, some) for each in held)
 # Texts are read when they are wanted.
 return tf.map_fn(tf.io.read_file, x), y"""
 
-_AS_NUMPY = "keras.tree.map_structure(np.asarray, array)"
-_AS_PIXELS = 'keras.tree.map_structure(pixels if name[0] == "x" else np.asarray, array)'
+_AS_GIVEN = """\
+def as_given(array):
+    \"\"\"An array, its floats as float32, as `fit` makes them of what is in memory.\"\"\"
+    array = np.asarray(array)
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
+
+
+"""
+_AS_FLOATS = """\
+def as_floats(array):
+    \"\"\"Samples as float32: they are no ids, but measured.\"\"\"
+    return np.asarray(array, np.float32)
+
+
+"""
 _PIXELS = """\
 def pixels(array):
     \"\"\"Bytes of pictures as numbers from 0 to 1, anything else as it is.\"\"\"
@@ -188,7 +202,7 @@ def pixels(array):
     )
     scaled = $scaled
     $axis
-    return array.astype(np.float32) / 255 if scaled else array
+    return array.astype(np.float32) / 255 if scaled else as_given(array)
 
 
 """
@@ -260,11 +274,24 @@ def _returned(fitted: FittedPlan) -> str:
 def _arrays(fitted: FittedPlan, read: str) -> str:
     """Return the functions for arrays by their names, which are `read` so."""
     shares, seen = _held_out(fitted), fitted.seen
-    convert = _AS_NUMPY if seen.nested else "np.asarray(array)"
-    convert = _AS_PIXELS if seen.pixels else convert
-    head = split_head(fitted.plan.data.split, shares) + (_pixels(fitted) if seen.pixels else "")
+    head, converts = _AS_GIVEN, "as_given"
+    if seen.pixels or _are_measured(fitted):
+        own = "pixels" if seen.pixels else "as_floats"
+        head += _pixels(fitted) if seen.pixels else _AS_FLOATS
+        converts = f'{own} if name[0] == "x" else as_given'
+    convert = f"keras.tree.map_structure({converts}, array)"
+    if converts == "as_given" and not seen.nested:
+        convert = "as_given(array)"  # also of lists
+    head += split_head(fitted.plan.data.split, shares)
     made = fill(_ARRAYS, read=read, convert=convert, split=_splits(fitted, shares))
     return head + _ROWS_OF + made + _batches(fitted, _GATHERED)
+
+
+def _are_measured(fitted: FittedPlan) -> bool:
+    """Whether samples are a single array of a file, which a model sees as float32."""
+    inputs = fitted.seen.inputs
+    alone = len(inputs) == 1 and not inputs[0].path and fitted.plan.data.file is not None
+    return alone and inputs[0].dtype == "float32"
 
 
 def _pixels(fitted: FittedPlan) -> str:
@@ -334,7 +361,7 @@ def _splits(fitted: FittedPlan, shares: dict[str, float]) -> str:
     if shares:
         lines.append("samples = len(keras.tree.flatten(training)[0])")
         if data.split == "grouped":
-            lines.append(f"groups = arrays[{literal(groups_array(data))}]")
+            lines.append(f"groups = np.asarray(parts[{literal(groups_array(data))}])")
         made = split_lines(data.split, shares, _classes(fitted))
         lines.append(made.replace("len(x)", "samples"))
     for name in fitted.splits[1:]:

@@ -78,7 +78,7 @@ def own_model(facts: ScriptFacts) -> str:
     """The functions `build_model` and `ends_in_logits`. Raises ExportError."""
     named = reference(facts.plan.model.python or "")
     made = _called(facts, named) if named else _loaded(facts)
-    return made + (fill(_ENDS, dtype=_dtype(facts)) if facts.logits == "logits" else "")
+    return made + (fill(_ENDS, dtype=facts.source.x_kind) if facts.logits == "logits" else "")
 
 
 def _loaded(facts: ScriptFacts) -> str:
@@ -100,7 +100,7 @@ def _called(facts: ScriptFacts, named: Reference) -> str:
         compiled=_COMPILED if _leaves_open(facts.plan.training) else "",
         outputs=offered_outputs(facts),
         classes=_offered_classes(facts),
-        dtype=_dtype(facts),
+        dtype=facts.source.x_kind,
     )
 
 
@@ -122,10 +122,6 @@ def _offered_classes(facts: ScriptFacts) -> str:
     if target.task == "values" or target.labels:
         return "None"
     return str(target.classes) if target.one_hot else facts.source.counted_classes
-
-
-def _dtype(facts: ScriptFacts) -> str:
-    return "int32" if facts.source.tokens else "float32"
 
 
 _BUILD = """\

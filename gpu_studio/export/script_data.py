@@ -33,6 +33,7 @@ from gpu_studio.plan.data import (
     Layout,
     are_pixels,
     are_scaled,
+    are_seen_as_floats,
     folder_entry,
     further_arrays,
     groups_array,
@@ -81,6 +82,15 @@ class ScriptData:
         """Whether a sample is read from an image, and is bytes until a step wants it."""
         named = self.table is not None and self.table.columns.images is not None
         return named or self.folder is not None or self.masks is not None
+
+    @property
+    def x_kind(self) -> str:
+        """The type in which a model sees samples, as NumPy names it."""
+        if not self.headers:
+            return "float32"
+        (shape, dtype), of_file = self.headers[0][2], self.file is not None
+        floats = are_seen_as_floats(dtype.name, shape, self.scale, measured=of_file)
+        return "float32" if floats else dtype.name
 
     @property
     def tokens(self) -> bool:
@@ -135,7 +145,13 @@ def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
     headers = tuple((mine, name, header) for mine, name in called.items())
     tests, validates = "x_test" in called, "x_val" in called
     return ScriptData(
-        seen.target, seen.x_shape, None, tests, headers=headers, brings_validation=validates
+        seen.target,
+        seen.x_shape,
+        None,
+        tests,
+        headers=headers,
+        scale=SCALES[0] if seen.pixels else "none",
+        brings_validation=validates,
     )
 
 

@@ -270,6 +270,20 @@ def are_scaled(dtype: str, shape: Sequence[int], scale: str) -> bool:
     return dtype == "uint8" and scale == "unit"
 
 
+def are_seen_as_floats(
+    dtype: str, shape: Sequence[int], scale: str, *, measured: bool = False
+) -> bool:
+    """Whether a model sees samples of this NumPy type and `shape` as float32; if not, as they are.
+
+    So it sees floats and scaled bytes, as `fit` does. `measured` are those of a single array of a
+    file: what no number counts or names in them, such as pictures, is seen so too.
+    """
+    whole = dtype.startswith(("int", "uint"))
+    others = (whole and len(shape) > 2) or (dtype == "bool" and len(shape) > 1)
+    scaled = are_scaled(dtype, shape, scale)
+    return scaled or dtype.startswith("float") or (measured and others)
+
+
 def are_pixels(dtype: str, shape: Sequence[int]) -> bool:
     """Whether samples of this NumPy type and `shape` (samples first) are images made of bytes.
 

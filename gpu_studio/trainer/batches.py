@@ -27,7 +27,6 @@ from gpu_studio.trainer.data.trees import flat, mapped
 from gpu_studio.trainer.input_wait import moment_after
 from gpu_studio.trainer.whole_batches import (
     can_be_whole,
-    has_much_to_cast,
     mapped_lightly,
     rows_of,
     weighed,
@@ -162,7 +161,7 @@ def stream_parts(
         parts = _python_parts(stream, batch, replicas, own)
     else:
         data = _global_batches(stream, batch, skipped)
-        if whole and replicas == 1 and can_be_whole(data) and not has_much_to_cast(data):
+        if whole and replicas == 1 and can_be_whole(data):
             parts = whole_batches(data, timed=timed)
         else:
             parts = _dataset_parts(stream, data, Cut(batch, batch, replicas, own))

@@ -14,6 +14,7 @@ import keras
 
 from gpu_studio.plan import Shape, listed
 from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves
+from gpu_studio.trainer.data.values import is_text, type_name
 from gpu_studio.trainer.errors import ModelError
 from gpu_studio.trainer.model_layers import graph_of
 
@@ -138,7 +139,7 @@ def check_inputs(source: str, model: Any, name: str, split: Any) -> None:
         given, array = tuple(arrays[path].shape[1:]), called("x", path)
         if not _takes(end.shape, given):
             raise _shapes(source, name, end, (array, given), alone=not is_nested(split.x))
-        text = kinds[path].kind in "SU"
+        text = is_text(kinds[path])
         if text != (end.tensor.dtype == "string"):
             holds, takes = ("texts", "numbers") if text else ("numbers", "texts")
             raise ModelError(
@@ -198,7 +199,8 @@ def as_graph(made: keras.Model, samples: Any, shapes: Any) -> keras.Model:
     found = [
         keras.Input(
             each.shape[1:],
-            dtype="string" if each.dtype.kind in "SU" else each.dtype.name,
+            # A layer casts floats to its own type before it calls, and nothing else.
+            dtype=None if each.dtype.kind == "f" else type_name(each.dtype),
             name=_input_name(path) if several else "inputs",
         )
         for path, each in leaves(samples)

@@ -30,6 +30,7 @@ from gpu_studio.trainer.models.own_training import (
     optimizers_of,
     packed,
     speaks_of_replicas,
+    symbols_of,
 )
 from gpu_studio.trainer.own_logs import (
     LoggedCall,
@@ -143,10 +144,7 @@ class OwnSteps(CompiledProgram):
         try:
             self.model._symbolic_build(data_batch=packed(*given))  # noqa: SLF001
         except Exception:  # noqa: BLE001 (of a loss for targets that the step alone makes fit)
-            kinds = keras.tree.map_structure(
-                lambda each: keras.KerasTensor((None, *each.shape[1:]), each.dtype.name),
-                packed(*given),
-            )
+            kinds = symbols_of(packed(*given))
             self._only_builds = True
             with as_replica(self.model, by_shares=False):
                 keras.src.backend.compute_output_spec(self.model.train_step, kinds)

@@ -16,8 +16,6 @@ import tensorflow as tf
 from gpu_studio.trainer.data.streams import NO_ROWS, parts_of
 from gpu_studio.trainer.input_wait import HOST
 
-_A_FEW_AXES = 2
-_AS_IT_COMES = (tf.float32, tf.int32, tf.string)
 _ON_ONE_DEVICE = {"experimental_ints_on_device": True}
 """Pipelines run a function of this attribute as it was traced, on the host as all of theirs: see
 `FunctionMetadata::Create` and `CapturedFunction::Instantiate` in TensorFlow's captured_function.cc.
@@ -113,18 +111,6 @@ def can_be_whole(data: tf.data.Dataset) -> bool:
     """Whether it is known of all that `data` give how many axes they have."""
     specs = tf.nest.flatten(data.element_spec)
     return all(isinstance(each, tf.TensorSpec) and each.shape.rank is not None for each in specs)
-
-
-def has_much_to_cast(data: tf.data.Dataset) -> bool:
-    """Whether much of `data` comes in a type that no step takes, as NumPy's own is.
-
-    A pipeline casts it while the step before is computed.
-    """
-    element, _ = data.element_spec
-    x, *others = element if isinstance(element, tuple) else (element,)
-    large = [each for each in tf.nest.flatten(others) if each.shape.rank > _A_FEW_AXES]
-    cast = [each.dtype not in _AS_IT_COMES for each in large]
-    return any(cast) or any(each.dtype == tf.float64 for each in tf.nest.flatten(x))
 
 
 def as_part(batch: Any) -> Any:

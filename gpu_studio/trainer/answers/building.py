@@ -70,6 +70,10 @@ def set_precision(plan: plans.Plan) -> str:
     return policy
 
 
+_AS_TOLD: dict[str, Any] = {"scale": "none", "measured": False}
+"""Of a split whose types are those that a model sees already."""
+
+
 def stand_in(data: dict[str, Any]) -> Dataset:
     """Return a dataset of one sample, with the shape that `data` states.
 
@@ -81,7 +85,7 @@ def stand_in(data: dict[str, Any]) -> Dataset:
     largest = data.get("largest_token") or 0
     x = _full(data["x_shape"], data["x_dtype"], largest)
     shape, measured = tuple(data["y_shape"]), str(data["y_dtype"]).startswith("float")
-    split = Split(x, np.zeros((1, *shape), data["y_dtype"]))
+    split = Split(x, np.zeros((1, *shape), data["y_dtype"]), **_AS_TOLD)
     ids = data["classes"] if data.get("ids") is None else data["ids"]
     known = Target(shape, measured, ids, bool(data.get("one_hot")))
     target = _between(known, next(iter(data.get("targets") or ({},))))
@@ -112,6 +116,7 @@ def _nested_stand_in(data: dict[str, Any]) -> Dataset:
         tree("inputs", lambda each: one(each, largest)),
         tree("targets", one),
         weights=tree("weights", one),
+        **_AS_TOLD,
     )
     target = tree(
         "targets",

@@ -42,7 +42,7 @@ from gpu_studio.trainer.data.loading import held_out, missing_classes, refuse_un
 from gpu_studio.trainer.data.room import Look, room, share
 from gpu_studio.trainer.data.trees import Path as TreePath
 from gpu_studio.trainer.data.trees import called, flat, is_nested, leaves
-from gpu_studio.trainer.data.values import Array, Split, is_text, samples_in
+from gpu_studio.trainer.data.values import Array, Split, samples_in, type_name
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 
@@ -239,11 +239,11 @@ def facts_of(dataset: Dataset) -> DataFacts:
 def arrays_of(dataset: Dataset) -> tuple[tuple[ArrayFacts, ...], ...]:
     """Describe each array of a sample, of its targets and of its weights."""
     train, known = dataset.train, dict(dataset.targets)
-    kinds = {path: kind.name for path, kind in leaves((train.seen_type, train.wanted_type))}
+    types = train.seen_type, train.wanted_type, train.weighted_type
+    kinds = {path: type_name(kind) for path, kind in leaves(types)}
 
     def described(path: TreePath, array: Array, kind: str) -> ArrayFacts:
-        shape = tuple(int(size) for size in array.shape[1:])
-        return ArrayFacts(path, shape, "string" if is_text(array.dtype) else kind)
+        return ArrayFacts(path, tuple(int(size) for size in array.shape[1:]), kind)
 
     inputs = [
         replace(described(path, x, kinds[(0, *path)]), scaled=train.is_scaled(number))
@@ -260,7 +260,7 @@ def arrays_of(dataset: Dataset) -> tuple[tuple[ArrayFacts, ...], ...]:
         )
         for path, y in leaves(train.y)
     ]
-    weights = [described(path, each, "float32") for path, each in leaves(train.weights)]
+    weights = [described(path, each, kinds[(2, *path)]) for path, each in leaves(train.weights)]
     return tuple(inputs), tuple(targets), tuple(weights)
 
 
@@ -318,7 +318,7 @@ def _class_of(target: Array, class_names: Sequence[str]) -> str:
 
 def varied(y: Array) -> list[int]:
     """Return the places of samples with as many different class ids as possible, in turn."""
-    if not np.issubdtype(y.dtype, np.integer):
+    if y.dtype.kind not in "biu":
         return _first(len(y))
     order = np.argsort(y, kind="stable")
     _, firsts, counts = np.unique(y[order], return_index=True, return_counts=True)

@@ -41,7 +41,7 @@ from gpu_studio.trainer.answers.step_operations import (
 )
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import flat
-from gpu_studio.trainer.data.values import is_text
+from gpu_studio.trainer.data.values import type_name
 from gpu_studio.trainer.environment import cores
 from gpu_studio.trainer.layer_state import beginning_anew
 from gpu_studio.trainer.model_layers import PlaceableLayer, replaced_call
@@ -108,10 +108,7 @@ def _prime(model: Any, dataset: Dataset) -> int:
 
 def _signature(dataset: Dataset, batch: int) -> tuple[Any, ...]:
     samples = tf.nest.map_structure(
-        lambda each: tf.TensorSpec(
-            (batch, *each.shape[1:]),
-            tf.string if is_text(each.dtype) else tf.as_dtype(each.dtype),
-        ),
+        lambda each: tf.TensorSpec((batch, *each.shape[1:]), type_name(each.dtype)),
         dataset.train.given(slice(1)),
     )
     return (

@@ -16,8 +16,6 @@ from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves,
 from gpu_studio.trainer.data.values import Array, LoadedData, Split, are_ids, is_text, is_whole
 from gpu_studio.trainer.errors import FILL_IN, DataError
 
-_SMALL = np.iinfo(np.int32)
-
 
 def split_of(
     source: str, x_name: str, x: Any, y_name: str, y: Any, weights: Any = (), weights_name: str = ""
@@ -111,7 +109,10 @@ def _given(split: Split, tree: Any) -> dict[Path, str]:
 
 
 def _kind_in_words(kind: np.dtype[Any]) -> str:
-    return "text" if is_text(kind) else kind.name
+    """Name a type as far as splits must agree in it: each keeps its own, as in `fit`."""
+    if is_text(kind):
+        return "text"
+    return "integers" if kind.kind in "biu" else kind.name
 
 
 def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
@@ -123,9 +124,7 @@ def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
         return x
     if are_pixels(x.dtype.name, x.shape):
         return x[..., None] if x.ndim == 3 and not inside else x
-    if (inside or x.ndim == 1) and (is_whole(x) or x.dtype == np.bool_):
-        return _of_64_bits(source, name, x)
-    if are_ids(x):
+    if are_ids(x) and not inside:
         return _ids(source, name, x)
     if not (np.issubdtype(x.dtype, np.floating) or is_whole(x) or x.dtype == np.bool_):
         raise _kind(source, name, x, "numbers or texts")
@@ -148,23 +147,6 @@ def _weights(source: str, name: str, weights: Array) -> Array:
     if weights.dtype.kind not in "biuf":
         raise _kind(source, name, weights, "weights (numbers)")
     return _finite(source, name, weights)
-
-
-def _of_64_bits(source: str, name: str, x: Array) -> Array:
-    """Return whole numbers that fit 64 bits with a sign."""
-    if x.dtype == np.uint64 and int(x.max()) > np.iinfo(np.int64).max:
-        raise DataError(
-            f"{source}: {name} holds whole numbers that do not fit 64 bits with a sign.",
-            ["Number them anew from 0, or give measured values as floats."],
-        )
-    return x
-
-
-def _is_wide(x: Array) -> bool:
-    """Whether these are whole numbers of which some do not fit 32 bits."""
-    if not is_whole(x) or np.can_cast(x.dtype, np.int32):
-        return False
-    return int(x.min()) < _SMALL.min or int(x.max()) > _SMALL.max
 
 
 def _ids(source: str, name: str, ids: Array) -> Array:
@@ -317,10 +299,7 @@ def source_of(source: str, arrays: Mapping[str, Any], groups: str | None = None)
     }
     of_each = groups_of(source, groups, arrays[groups], whole) if groups is not None else None
     used = tuple(name for top, tree in arrays.items() for name, _ in _named(top, tree))
-    found = LoadedData(whole, further.get("val"), further.get("test"), of_each, arrays=used)
-    # One type for all splits, which one compiled function takes.
-    wide = any(_is_wide(each) for split in (whole, *further.values()) for each in flat(split.x))
-    return found.with_all(wide=True) if wide else found
+    return LoadedData(whole, further.get("val"), further.get("test"), of_each, arrays=used)
 
 
 def no_groups(source: str, there: Collection[str], groups: str) -> DataError:

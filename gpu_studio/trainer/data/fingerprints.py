@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from gpu_studio.trainer.data.trees import flat, is_nested, mapped
-from gpu_studio.trainer.data.values import Array, Dataset, Split
+from gpu_studio.trainer.data.values import Array, Dataset, Split, is_text
 
 TRAINING, VALIDATION, TEST = "training_samples", "validation_samples", "test_samples"
 """The names under which a checkpoint keeps the digests of its splits."""
@@ -34,7 +35,8 @@ def first_batch(dataset: Dataset) -> dict[str, str]:
     if dataset.train.stream is None:
         return {}
     digest = hashlib.blake2b(digest_size=16)
-    for array in dataset.train.arrays:
+    x, y, weights = _of_older_types(dataset.train)
+    for array in flat((x, y, weights)):
         digest.update(array.tobytes())
     return {"first_batch": digest.hexdigest()}
 
@@ -55,10 +57,12 @@ def fingerprint(split: Split | None) -> str | None:
     if split.stream is not None:
         return digest.hexdigest()
     rows = np.arange(len(split)) if split.rows is None else split.rows
+    targets = len(flat((split.x, split.y)))
     digest.update(rows.tobytes())
     for number in range(len(flat(split.x)), len(split.arrays)):
         for places in _in_pieces(rows, _row_bytes(split.arrays[number])):
-            digest.update(split.leaf(number, places).tobytes())
+            kind = _older_type(split.arrays[number], weighs=number >= targets)
+            digest.update(split.arrays[number][places].astype(kind, copy=False).tobytes())
     for part in _some_samples(split, rows):
         digest.update(part.tobytes())
     return digest.hexdigest()
@@ -77,15 +81,33 @@ def _row_bytes(array: Array) -> int:
 
 
 def _described(split: Split) -> str:
-    if is_nested(split.x) or is_nested(split.y):
-        y = mapped(_as_older_versions, split.y)
-        parts = mapped(lambda each: f"{each.shape[1:]} {each.dtype.str}", (split.x, y))
+    # As older versions wrote it, which converted what came in a stream as soon as they read it.
+    x, y, _ = (split.x, split.y, ()) if split.stream is None else _of_older_types(split)
+    if is_nested(x) or is_nested(y):
+        y = mapped(_of_older_shape, y)
+        parts = mapped(lambda each: f"{each.shape[1:]} {each.dtype.str}", (x, y))
         return f"{parts} {split.pixels}"
-    # As older versions wrote it.
-    return f"{split.x.shape[1:]} {split.x.dtype.str} {split.y.dtype.str} {split.pixels}"
+    return f"{x.shape[1:]} {x.dtype.str} {y.dtype.str} {split.pixels}"
 
 
-def _as_older_versions(y: Array) -> Array:
+def _of_older_types(split: Split) -> tuple[Any, Any, Any]:
+    """Return the first samples of a stream in the types that older versions gave them."""
+
+    def of(tree: Any, *, weighs: bool) -> Any:
+        return mapped(lambda each: each.astype(_older_type(each, weighs=weighs), copy=False), tree)
+
+    x = mapped(lambda each: each.astype("f4") if each.dtype == np.float64 else each, split.x)
+    return x, of(split.y, weighs=False), of(split.weights, weighs=True)
+
+
+def _older_type(array: Array, *, weighs: bool) -> np.dtype[Any]:
+    """The type that older versions gave targets and weights."""
+    if is_text(array.dtype):
+        return array.dtype
+    return np.dtype(np.float32 if weighs or array.dtype.kind == "f" else np.int32)
+
+
+def _of_older_shape(y: Array) -> Array:
     """Return targets in the shape that older versions gave them: values (n, 1), and ids (n,)."""
     if y.dtype.kind == "f" and y.ndim == 1:
         return y[:, None]

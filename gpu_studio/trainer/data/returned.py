@@ -74,6 +74,7 @@ def python_data(
         for name in names_of_one:
             trees[name] = _tree(function, name, named[name], rows)
     made = source_of(function.name, {name: trees[name] for name in names}, groups)
+    made = made.with_all(measured=False)
     if function.begins:
         return function.name, replace(_as_given(made, trees[names[0]]), fit=function.fit)
     return function.name, replace(made, notes=tuple(_ambiguous(function, found)))
@@ -129,7 +130,7 @@ def _seed(seed: int) -> None:
 def _streamed(streams: Mapping[str, Any]) -> LoadedData:
     """Return splits that hold the first samples of their streams."""
     splits = {
-        name: Split(x, y, file=stream, scale="none", weights=weights, stream=stream)
+        name: Split(x, y, file=stream, scale="none", weights=weights, stream=stream, measured=False)
         for name, stream in streams.items()
         for x, y, weights in [stream.first]
     }

@@ -31,10 +31,6 @@ PEEKED_ROWS = 64
 """Samples that are read beforehand where they come one by one."""
 PARTS = ("x", "y", "sample_weight")
 NO_ROWS = "A batch of the data has no samples."
-BEYOND_32_BITS = "Number classes anew from 0, or give measured values as floats."
-_WHOLE_TARGETS = np.dtype(np.int32)
-_WIDER = (tf.int64, tf.uint32, tf.uint64)
-"""Types of whole numbers that may not fit int32."""
 _WHAT = "Let it give x, (x, y) or (x, y, sample_weight), as Keras' fit takes it."
 
 
@@ -167,13 +163,6 @@ class Stream:
         if not 1 <= len(parts) <= len(PARTS):
             raise self._refused(f"gives {len(parts)} things at a time", _WHAT)
         x, y, weights = [*map(arrays_of, parts), (), ()][: len(PARTS)]
-        for path, leaf in leaves(y):
-            if not fits(leaf, _WHOLE_TARGETS):
-                raise self._refused(
-                    f"gives {called('y', path)} with whole numbers beyond 32 bits", BEYOND_32_BITS
-                )
-        x, y = mapped(_as_sample, x), mapped(_as_target, y)
-        weights = mapped(lambda each: each.astype(np.float32, copy=False), weights)
         if not flat(x):
             raise self._refused("gives no samples", _WHAT)
         for path, leaf in leaves((x, y, weights)):
@@ -224,13 +213,9 @@ class Stream:
                 f"both: {said}",
                 "Bring them to one shape, or let the model take any: keras.Input((None, …)).",
             ) from error
-        here = any(words in str(error) for words in ("IteratorGetNext", BEYOND_32_BITS, NO_ROWS))
+        here = any(words in str(error) for words in ("IteratorGetNext", NO_ROWS))
         if not isinstance(error, tf.errors.OpError) or not here:
             return
-        if BEYOND_32_BITS in said:
-            raise self._refused(
-                "gives targets with whole numbers beyond 32 bits", BEYOND_32_BITS
-            ) from error
         if NO_ROWS in said:
             raise self._refused(
                 "gives a batch without samples", "Leave such batches out, as .filter does."
@@ -245,17 +230,6 @@ class Stream:
                 f"The pipeline of {self.function.name} stopped: {said}",
                 "Look at what it reads and how it makes a batch of it.",
             ) from error
-
-
-def _as_sample(x: Array) -> Array:
-    return x.astype(np.float32) if x.dtype == np.float64 else x
-
-
-def _as_target(y: Array) -> Array:
-    """Return targets in the types that they have in arrays: int32, float32, or texts."""
-    if y.dtype.kind in "OSU":
-        return y
-    return y.astype(np.float32 if y.dtype.kind == "f" else _WHOLE_TARGETS, copy=False)
 
 
 def fits(found: Array, wanted: np.dtype[Any]) -> bool:
@@ -399,25 +373,6 @@ class DatasetStream(Stream):
 
 
 def parts_of(*element: Any) -> Any:
-    """Return an element as (x, y, sample weights), in the types of `Stream.first`."""
+    """Return an element as (x, y, sample weights), `()` for what is not there."""
     given = [() if each is None else mapped(lambda leaf: leaf, each) for each in element]
-    x, y, weights = [*given, (), ()][: len(PARTS)]
-    x = mapped(lambda each: tf.cast(each, tf.float32) if each.dtype == tf.float64 else each, x)
-    return x, mapped(_target, y), mapped(lambda each: tf.cast(each, tf.float32), weights)
-
-
-def _target(y: Any) -> Any:
-    if y.dtype == tf.string:
-        return y
-    if y.dtype.is_floating:
-        return tf.cast(y, tf.float32)
-    if y.dtype not in _WIDER:
-        return tf.cast(y, tf.int32)
-    short = tf.cast(y, tf.int32)
-    fit = tf.reduce_all(tf.cast(short, y.dtype) == y)
-    if y.dtype.is_unsigned:
-        fit &= tf.reduce_all(short >= 0)
-    # Not tf.debugging's: that branches, and each iterator would take longer to make.
-    held = tf.raw_ops.Assert(condition=fit, data=[BEYOND_32_BITS])
-    with tf.control_dependencies([held]):
-        return tf.identity(short)
+    return tuple([*given, (), ()][: len(PARTS)])

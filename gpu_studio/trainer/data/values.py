@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_studio.plan import Target
-from gpu_studio.plan.data import BRIGHTEST, SCALES, are_scaled
+from gpu_studio.plan.data import BRIGHTEST, SCALES, are_scaled, are_seen_as_floats
 from gpu_studio.plan.keras_objects import Task
 from gpu_studio.plan.targets import mostly_absent
 from gpu_studio.trainer.data.lacking import Lacking
@@ -41,11 +41,11 @@ class Split:
     `trees`): all of its samples, held once, and shared by the splits that are cut from it. Without
     targets or weights, `y` or `weights` is `()`. `rows` says which of them belong to this split;
     None means all. `seen`, `wanted` and `weighted` convert a few at a time into what a step is
-    given. `file` is where the arrays are, if not in memory. `scale` is what the plan says about
-    bytes. `wide` says that whole numbers are seen as int64, because 32 bits are too few for some.
-    Where samples come in a `stream`, the arrays are only the first of it, in its own types. Of a
-    `streamed` split no more than a few batches are to be in memory at once. `lacking` says which
-    arrays of its source's samples hold values that are no finite numbers.
+    given: as `fit` gives it, which keeps all types but those of floats. `file` is where the arrays
+    are, if not in memory. `scale` is what the plan says about bytes, `measured` is as in
+    `plan.data.are_seen_as_floats`. Where samples come in a `stream`, the arrays are only the
+    first of it. Of a `streamed` split no more than a few batches are to be in memory at once.
+    `lacking` says which arrays of its source's samples hold values that are no finite numbers.
     """
 
     x: Any
@@ -55,32 +55,25 @@ class Split:
     scale: str = SCALES[0]
     weights: Any = ()
     stream: Any = None
-    wide: bool = False
+    measured: bool = True
     streamed: bool = False
     lacking: tuple[Lacking, ...] = ()
 
     def seen(self, places: Any) -> Any:
         """Return the samples at these places in the split, a NumPy index, as a model sees them.
 
-        They are whole numbers, else float32, pixels in 0…1. Raises DataError if their file changed.
+        Raises DataError if their file changed.
         """
         rows = self._rows(places)
-        if self.stream is not None:
-            return mapped(lambda x: x[rows], self.x)
         return mapped(lambda x: self._as_seen(x[rows], x), self.x)
 
     def wanted(self, places: Any) -> Any:
-        """Return the targets at these places for a loss.
-
-        They keep their shape: int32 where they are whole numbers, float32 where they are floats.
-        """
-        rows = self._rows(places)
-        return mapped(lambda y: y[rows].astype(_wanted_type(y), copy=False), self.y)
+        """Return the targets at these places for a loss, in their own shape."""
+        return self._given(self.y, places)
 
     def weighted(self, places: Any) -> Any:
-        """Return how much each of these samples counts in a loss, float32."""
-        rows = self._rows(places)
-        return mapped(lambda each: each[rows].astype(np.float32, copy=False), self.weights)
+        """Return how much each of these samples counts in a loss."""
+        return self._given(self.weights, places)
 
     def given(self, places: Any) -> tuple[Any, Any, Any]:
         """Return samples, targets and weights at these places, as a step is given them."""
@@ -88,13 +81,10 @@ class Split:
 
     def leaf(self, number: int, rows: Any) -> Array:
         """Return one of the `arrays` as a step is given it, at these rows of the source."""
-        array, inputs = self.arrays[number], len(flat(self.x))
-        if number < inputs:
-            seen: Array = self._as_seen(array[rows], array)
-            return seen
-        weighs = number >= inputs + len(flat(self.y))
-        kind = np.dtype(np.float32) if weighs else _wanted_type(array)
-        given: Array = array[rows].astype(kind, copy=False)
+        array = self.arrays[number]
+        if number < len(flat(self.x)):
+            return self._as_seen(array[rows], array)
+        given: Array = array[rows].astype(self._given_type(array), copy=False)
         return given
 
     def is_scaled(self, number: int) -> bool:
@@ -106,6 +96,10 @@ class Split:
         for each in (self.stream, *self.arrays):
             if hasattr(each, "blame"):
                 each.blame(error)
+
+    def _given(self, tree: Any, places: Any) -> Any:
+        rows = self._rows(places)
+        return mapped(lambda each: each[rows].astype(self._given_type(each), copy=False), tree)
 
     def _rows(self, places: Any) -> Any:
         if self.file is not None:
@@ -130,14 +124,17 @@ class Split:
     @property
     def seen_type(self) -> Any:
         """The type of the numbers that a model sees, of each array in `x`."""
-        if self.stream is not None:
-            return mapped(lambda x: x.dtype, self.x)
         return mapped(self._seen_type, self.x)
 
     @property
     def wanted_type(self) -> Any:
         """The type of the targets that a loss takes, of each array in `y`."""
-        return mapped(_wanted_type, self.y)
+        return mapped(self._given_type, self.y)
+
+    @property
+    def weighted_type(self) -> Any:
+        """The type of the weights, of each array in `weights`."""
+        return mapped(self._given_type, self.weights)
 
     @property
     def seen_bytes(self) -> int:
@@ -146,15 +143,14 @@ class Split:
         return len(self) * int(sum(sizes))
 
     def _seen_type(self, x: Array) -> np.dtype[Any]:
-        if is_text(x.dtype):
-            return x.dtype
-        inside = is_nested(self.x) or x.ndim == 1
-        if _are_pixels(x, self.scale):
-            return np.dtype(np.float32)
-        if inside and x.dtype == np.bool_:
-            return x.dtype
-        whole = np.int64 if self.wide and not np.can_cast(x.dtype, np.int32) else np.int32
-        return np.dtype(whole if is_whole(x) and (inside or x.ndim == 2) else np.float32)
+        alone = self.measured and not is_nested(self.x)
+        floats = are_seen_as_floats(x.dtype.name, x.shape, self.scale, measured=alone)
+        return np.dtype(np.float32) if floats and self.stream is None else _native(x)
+
+    def _given_type(self, array: Array) -> np.dtype[Any]:
+        """The type in which `fit` gives an array: of arrays, but of no stream, it casts floats."""
+        cast = self.stream is None and array.dtype.kind == "f"
+        return np.dtype(np.float32) if cast else _native(array)
 
     def _as_seen(self, samples: Array, whole: Array) -> Array:
         """Return samples of the array `whole` as a model sees them."""
@@ -175,12 +171,13 @@ class Split:
         return len(flat(self.x)[0] if self.rows is None else self.rows)
 
 
+def _native(array: Array) -> np.dtype[Any]:
+    """The array's type in the order of bytes that TensorFlow takes."""
+    return array.dtype.newbyteorder("=")
+
+
 def _are_pixels(x: Array, scale: str) -> bool:
     return are_scaled(x.dtype.name, x.shape, scale)
-
-
-def _wanted_type(y: Array) -> np.dtype[Any]:
-    return np.dtype(np.float32 if np.issubdtype(y.dtype, np.floating) else np.int32)
 
 
 def are_ids(x: Array) -> bool:
@@ -194,6 +191,11 @@ def are_ids(x: Array) -> bool:
 def is_text(kind: np.dtype[Any]) -> bool:
     """Return whether an array of this type holds texts."""
     return kind.kind in "SU"
+
+
+def type_name(kind: np.dtype[Any]) -> str:
+    """Return what TensorFlow and Keras call the type of an array."""
+    return "string" if is_text(kind) else kind.name
 
 
 def is_whole(array: Array) -> bool:
@@ -416,7 +418,7 @@ def _ids(arrays: Iterable[Array]) -> int | None:
     for piece in _pieces(arrays):
         if piece.dtype.kind == "f" and not np.array_equal(piece, np.rint(piece)):
             return None
-        if piece.min() < 0 or piece.max() > np.iinfo(np.int32).max:
+        if piece.min() < 0 or float(piece.max()) > np.iinfo(np.int32).max:
             return None
         largest = max(largest, int(piece.max()))
     return largest + 1

@@ -176,7 +176,7 @@ class SampleLoss:
 
 
 def _like(losses: Any, weight: Any) -> Any:
-    """Return the weights with as many axes as the losses have. Raises DataError."""
+    """Return the weights, float32, with as many axes as the losses have. Raises DataError."""
     if any(size not in (1, None) for size in weight.shape[len(losses.shape) :]):
         one = _of_samples(losses.shape)
         raise DataError(
@@ -188,7 +188,7 @@ def _like(losses: Any, weight: Any) -> Any:
         weight = tf.squeeze(weight, axis=-1)
     for _ in range(len(losses.shape) - len(weight.shape)):
         weight = tf.expand_dims(weight, axis=-1)
-    return weight
+    return tf.cast(weight, tf.float32)
 
 
 def _of_samples(shape: Any) -> str:

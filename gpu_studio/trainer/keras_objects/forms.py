@@ -19,6 +19,8 @@ from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import is_as_compiled
 
 _FEW = 8
+_WIDE = ("int64", "uint32", "uint64")
+"""Types of ids that would not all fit 32 bits."""
 _NEAR = 1e-2
 """Shares in half precision add up to 1 only so nearly."""
 _PUSHES = (30.0, -30.0)
@@ -86,7 +88,8 @@ class OutputForm:
     def labels(self, wants: Wants, targets: Any) -> Any:
         """Convert targets as wanted: to ids, to one-hot labels, or number by number."""
         if self.kind == "classes":
-            ids = keras.ops.cast(self._fitted(targets, len(self.shape) - 1), "int32")
+            kind = "int64" if str(targets.dtype) in _WIDE else "int32"
+            ids = keras.ops.cast(self._fitted(targets, len(self.shape) - 1), kind)
             if not wants.one_hot:
                 return ids
             return self._columns(wants, keras.ops.one_hot(ids, self.units, dtype="float32"))

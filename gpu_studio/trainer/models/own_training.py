@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras.src import backend
 
 from gpu_studio.plan import Named, Training
+from gpu_studio.trainer.data.values import type_name
 from gpu_studio.trainer.errors import ModelError, PlanRefused
 from gpu_studio.trainer.keras_objects.named import construct, keras_class
 from gpu_studio.trainer.user_code.telling import beginning
@@ -172,15 +173,20 @@ def _made(field: str, module: Any, named: Named) -> Any:
     return construct(f"{field}.options", named.name, factory, named.options, {})
 
 
+def symbols_of(arrays: Any) -> Any:
+    """Return a structure of arrays as Keras' symbols for any number of their samples."""
+    return keras.tree.map_structure(
+        lambda each: keras.KerasTensor((None, *each.shape[1:]), type_name(each.dtype)), arrays
+    )
+
+
 def built(model: keras.Model, given: tuple[Any, Any, Any]) -> keras.Model:
     """Return the model with its layers built, as far as a look at its step finds them.
 
     `given` are samples, targets and weights. Nothing is computed, and nothing drawn or changed.
     Keras' `fit` does not ask that a model take the samples itself, if only its step does.
     """
-    symbols = keras.tree.map_structure(
-        lambda each: keras.KerasTensor((None, *each.shape[1:]), each.dtype.name), given
-    )
+    symbols = symbols_of(given)
     idle = dict.fromkeys(("apply", "apply_gradients"), lambda *_given, **_named: None)
     with ExitStack() as stack:
         stack.enter_context(weights_as_sources())

@@ -63,7 +63,7 @@ def check(train, test):
             np.float32,
         )
         np.testing.assert_allclose(seen[..., 0] * 255, images(samples), rtol=1e-6)
-        assert wanted.dtype == np.int32
+        assert wanted.dtype == np.uint8
         assert wanted.tolist() == labels(samples).tolist()
 
 

@@ -153,7 +153,7 @@ ROWS = ("0011111",) * 2 + ("0022222",) * 3
 def test_that_masks_are_targets_whose_classes_are_never_mixed(tmp_path) -> None:
     found = of_masks(masked(tmp_path / "seg", b=mask(*ROWS), a=mask(*["3333333"] * 5))).train
     assert found.y.tolist() == [[[3, 3], [3, 3]], [[0, 1], [0, 2]]]
-    assert (found.x.shape, found.wanted(slice(None)).dtype) == ((2, 2, 2, 3), np.int32)
+    assert (found.x.shape, found.wanted(slice(None)).dtype) == ((2, 2, 2, 3), np.uint8)
 
 
 def test_that_black_and_white_masks_are_of_0_and_1(tmp_path) -> None:

@@ -102,7 +102,7 @@ def test_that_tokens_stay_whole_numbers(tmp_path):
     np.savez(tmp_path / "own.npz", x=np.arange(40).reshape(10, 4), y=np.arange(10) % 2)
     dataset = load_data(Data(file="own.npz"), 0, tmp_path)
     assert dataset.tokens
-    assert dataset.train.seen_type == np.int32
+    assert dataset.train.seen_type == np.int64
 
 
 def test_that_samples_of_a_single_class_are_refused(tmp_path):
@@ -154,9 +154,9 @@ def test_that_an_empty_path_is_refused_and_is_not_the_folder_one_happens_to_be_i
 @pytest.mark.parametrize(
     ("scale", "pictures", "flat"),
     [
-        ("auto", (np.float32, 1), (np.int32, 255)),
+        ("auto", (np.float32, 1), (np.uint8, 255)),
         ("unit", (np.float32, 1), (np.float32, 1)),
-        ("none", (np.float32, 255), (np.int32, 255)),
+        ("none", (np.float32, 255), (np.uint8, 255)),
     ],
 )
 def test_that_a_plan_may_say_how_bytes_are_scaled(scale, pictures, flat, tmp_path):
@@ -166,5 +166,5 @@ def test_that_a_plan_may_say_how_bytes_are_scaled(scale, pictures, flat, tmp_pat
             Data(file=str(tmp_path / "bytes.npz"), options={"scale": scale}), 0, tmp_path
         )
         assert (made.train.seen_type, made.train.range()[1]) == (kind, highest)
-        assert made.tokens == (kind is np.int32)
+        assert made.tokens == (kind is np.uint8)
         assert [split.range()[1] for split in made.splits] == [highest] * len(made.splits)

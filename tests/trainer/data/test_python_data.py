@@ -38,7 +38,7 @@ def test_that_samples_and_targets_are_taken_as_numpy_takes_them(
     assert len(made.train) == 16
     assert made.validation is not None
     assert made.test is not None
-    assert (made.train.seen_type, made.train.wanted_type) == (np.float32, np.int32)
+    assert (made.train.seen_type, made.train.wanted_type) == (np.float32, np.int64)
 
 
 @pytest.mark.parametrize("body", ["x", "(x, None)"])
@@ -234,18 +234,31 @@ def test_that_several_inputs_and_targets_keep_their_structure(
     assert all(len(each) == 3 for each in flat(held))
 
 
+WHOLE = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "b1"]
+
+
 def test_that_types_stay_what_they_were(written: Written) -> None:
-    bodies = "dict(f=x, i=y - 5, b=y > 1, t=y.astype(str), p=np.full((20, 8, 8, 3), 255, 'u1'),"
-    bodies += " o=y.astype('S9').astype(object))"  # as TensorFlow gives texts
-    train = of(written, f"({bodies}, (y, x), np.arange(20))").train
-    seen = train.seen(slice(None))
-    kinds = {name: each.dtype.kind for name, each in seen.items()}
-    assert kinds == {"f": "f", "i": "i", "b": "b", "t": "U", "p": "f", "o": "S"}
-    assert seen["f"].dtype == np.float32
-    assert seen["i"].dtype == np.int32
-    assert (seen["i"].min(), seen["p"].max()) == (-5, 1)
-    assert [each.dtype for each in train.wanted(slice(None))] == [np.int32, np.float32]
-    assert train.weighted(slice(None)).tolist() == train.rows.tolist()
+    bodies = "dict(t=y.astype(str), p=np.full((20, 8, 8, 3), 255, 'u1'),"
+    bodies += " o=y.astype('S9').astype(object),"  # as TensorFlow gives texts
+    bodies += f" **{{k: y.astype(k) for k in {[*WHOLE, 'f2', 'f4', 'f8']}}})"
+    weights = "y.astype('i2')"
+    train = of(written, f"({bodies}, (y.astype('u1'), y > 1, x), ({weights}, x[:, 0], y))").train
+    kinds = {name: each.dtype.str[1:] for name, each in train.seen(slice(None)).items()}
+    floats = dict.fromkeys(("f2", "f4", "f8", "p"), "f4")
+    assert kinds == {each: each for each in WHOLE} | floats | {"t": "U21", "o": "S1"}
+    assert train.seen(slice(None))["p"].max() == 1
+    assert [each.dtype for each in train.wanted(slice(None))] == [np.uint8, np.bool_, np.float32]
+    assert [each.dtype for each in train.weighted(slice(None))] == [np.int16, np.float32, np.int64]
+
+
+@pytest.mark.parametrize("shape", [(20,), (20, 2), (20, 2, 3), (20, 2, 3, 2)])
+def test_that_samples_alone_keep_their_types_whatever_their_axes(
+    written: Written, shape: tuple[int, ...]
+) -> None:
+    path = written(f"{NUMBERS}def load(kind): return np.resize(y, {shape}).astype(kind), y\n")
+    for kind in WHOLE:
+        train = loaded(path, kind=kind).train
+        assert [train.seen(slice(1)).dtype, train.seen_type] == [np.dtype(kind)] * 2
 
 
 def test_that_pairs_of_equal_lengths_are_splits_and_a_note_says_so(written: Written) -> None:

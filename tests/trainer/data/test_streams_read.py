@@ -70,15 +70,18 @@ def of_growing_bytes():
     for most in (200, 255, 256):
         yield np.full((2, 4), most, np.min_scalar_type(most)), Y[:2]
 
-def with_large_targets():
-    yield X[:8], Y[:8] + 3_000_000_000
-
-def with_late_large_targets():
-    for number in range(4):
-        yield X[:8], Y[:8] + number * 1_000_000_000
-
 def with_late_large_dataset():
     return tf.data.Dataset.from_tensor_slices((X, Y + np.arange(24) * 100_000_000)).batch(4)
+
+def with_late_large_targets():
+    yield from with_late_large_dataset().as_numpy_iterator()
+
+def of_all_types():
+    every = {kind: Y.astype(kind) for kind in "u1 u2 u4 u8 i1 i2 i4 i8 b1 f2 f4 f8".split()}
+    return tf.data.Dataset.from_tensor_slices((every, every, every)).batch(8)
+
+def of_all_types_in_python():
+    yield from of_all_types().as_numpy_iterator()
 
 def ready():
     x = X.astype("float32")
@@ -133,7 +136,6 @@ def test_that_a_stream_without_validation_says_that_nothing_is_validated(written
             "of_all_lengths",
             "gives samples of different shapes: x is (2,) first, and (3,) in sample 1.",
         ),
-        ("with_large_targets", "that gives y with whole numbers beyond 32 bits."),
     ],
 )
 def test_that_what_cannot_be_batches_is_refused_in_words(
@@ -182,13 +184,12 @@ def test_that_a_generator_that_raises_is_told_by_its_line(written: Written) -> N
         ("with_an_empty_one", "own.py:with_an_empty_one: batch 2 has no samples."),
         (
             "of_changing_types",
-            "batch 2 has y of type float32, and those before have int32, which does not hold it.",
+            "batch 2 has y of type float64, and those before have int64, which does not hold it.",
         ),
         (
             "of_growing_bytes",
             "batch 2 has x of type uint16, and those before have uint8, which does not hold it.",
         ),
-        ("with_late_large_targets", "that gives y with whole numbers beyond 32 bits."),
     ],
 )
 def test_that_a_later_batch_that_cannot_be_trained_on_is_told(
@@ -204,18 +205,14 @@ def test_that_a_later_batch_that_cannot_be_trained_on_is_told(
     assert words in failed.value.message
 
 
-def test_that_later_targets_of_a_dataset_beyond_32_bits_are_not_wrapped(written: Written) -> None:
-    import tensorflow as tf
-
+@pytest.mark.parametrize("function", ["with_late_large_dataset", "with_late_large_targets"])
+def test_that_targets_beyond_32_bits_are_not_wrapped(function: str, written: Written) -> None:
     from gpu_studio.trainer.batches import stream_parts
 
     path = written(CODE)
-    stream = load_data(Data(python=f"{path}:with_late_large_dataset"), 0, Path()).train.stream
-    with pytest.raises(tf.errors.InvalidArgumentError) as stopped:
-        list(stream_parts(stream, 0, 2))
-    with pytest.raises(DataError) as failed:
-        stream.blame(stopped.value)
-    assert "gives targets with whole numbers beyond 32 bits." in failed.value.message
+    stream = load_data(Data(python=f"{path}:{function}"), 0, Path()).train.stream
+    found = [y for _, y, *_ in stream_parts(stream, 0, 2)]
+    assert int(found[-1][-1]) == 2 + 23 * 100_000_000 > np.iinfo(np.int32).max
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -271,25 +268,6 @@ def test_that_iterators_optimize_no_function_but_those_of_the_pipeline_itself(
         assert optimized(stream_parts(stream, 0, 1, whole=whole)) == own
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "much"),
-    [
-        (np.zeros((4, 2), np.float32), np.zeros(4, np.int64), False),
-        (np.zeros((4, 2)), np.zeros(4, np.int64), True),
-        (np.zeros((4, 2), np.float32), np.zeros((4, 8, 8), np.int64), True),
-    ],
-    ids=["labels", "samples", "masks"],
-)
-def test_that_what_is_much_to_cast_is_left_to_the_pipeline(x, y, much: bool) -> None:
-    import tensorflow as tf
-
-    from gpu_studio.trainer.whole_batches import has_much_to_cast
-
-    batches = tf.data.Dataset.from_tensors((x, y))
-    ends = tf.data.Dataset.from_tensors(0)
-    assert has_much_to_cast(tf.data.Dataset.zip((batches, ends))) is much
-
-
 def test_that_a_batch_without_samples_is_told_where_the_step_finds_it(written: Written) -> None:
     import tensorflow as tf
 
@@ -306,20 +284,19 @@ def test_that_a_batch_without_samples_is_told_where_the_step_finds_it(written: W
     assert failed.value.message.endswith("that gives a batch without samples.")
 
 
-def test_that_targets_that_fit_32_bits_are_taken_from_any_whole_numbers() -> None:
-    import tensorflow as tf
+@pytest.mark.parametrize("function", ["of_all_types", "of_all_types_in_python"])
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_that_a_stream_gives_the_types_that_it_has(
+    function: str, replicas: int, written: Written
+) -> None:
+    from gpu_studio.trainer.batches import stream_parts
 
-    from gpu_studio.trainer.data.streams import _target
-
-    for kind in (tf.int64, tf.uint32, tf.uint64, tf.uint8):
-        held = _target(tf.constant([0, 7, 127], kind))
-        assert held.dtype == tf.int32
-        assert held.numpy().tolist() == [0, 7, 127]
-    for least in (-(2**31), 2**31 - 1):
-        assert _target(tf.constant(least, tf.int64)).numpy() == least
-    for beyond in (tf.constant(2**31, tf.uint32), tf.constant(2**64 - 1, tf.uint64)):
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            _target(beyond)
+    train = load_data(Data(python=f"{written(CODE)}:{function}"), 0, Path()).train
+    known = [train.seen_type, train.wanted_type, train.weighted_type]
+    part = next(iter(stream_parts(train.stream, 0, replicas)))
+    for told, given in zip(known, part[:3], strict=True):
+        assert {kind: each.str[1:] for kind, each in told.items()} == {kind: kind for kind in told}
+        assert {kind: each.dtype for kind, each in given.items()} == told
 
 
 @pytest.mark.parametrize(
