@@ -70,7 +70,7 @@ _KERAS_IMAGES = """\
 # Downloaded once into ~/.keras. Bytes become numbers from 0 to 1$channel.
 (x, y), (x_test, y_test) = keras.datasets.$name.load_data()
 x, x_test = $x
-y, y_test = $y"""
+$classes"""
 
 _SYNTHETIC = """\
 # A random prototype for each class, and samples that scatter around it.
@@ -153,13 +153,13 @@ def _grouped(value: float) -> str:
 
 def _keras_images(name: str, *, grey: bool) -> str:
     scaled = "{}[..., None].astype(np.float32) / 255" if grey else "{}.astype(np.float32) / 255"
-    labels = "{}.astype(np.int32)" if grey else "{}.reshape(-1).astype(np.int32)"
     return fill(
         _KERAS_IMAGES,
         name=name,
         channel=", with an axis for the one channel" if grey else "",
         x=_pair(scaled),
-        y=_pair(labels, "y"),
+        # CIFAR's classes come in a column.
+        classes="" if grey else f"y, y_test = {_pair('{}.reshape(-1).astype(np.int32)', 'y')}",
     )
 
 

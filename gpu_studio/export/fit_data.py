@@ -81,10 +81,9 @@ _ARRAYS = """\
 def load_data():
     \"\"\"The samples of each split as `fit` takes them: x, y and weights, if any.\"\"\"
     $read
-    parts = named(found)
     arrays = {
         name: $convert
-        for name, array in parts.items()
+        for name, array in named(found).items()
         if array is not None
     }
     $split
@@ -361,7 +360,7 @@ def _splits(fitted: FittedPlan, shares: dict[str, float]) -> str:
     if shares:
         lines.append("samples = len(keras.tree.flatten(training)[0])")
         if data.split == "grouped":
-            lines.append(f"groups = np.asarray(parts[{literal(groups_array(data))}])")
+            lines.append(f"groups = np.asarray(named(found)[{literal(groups_array(data))}])")
         made = split_lines(data.split, shares, _classes(fitted))
         lines.append(made.replace("len(x)", "samples"))
     for name in fitted.splits[1:]:

@@ -163,7 +163,9 @@ def in_words(target: Target) -> str:
         return f"{sizes} labels, each 0 or 1" if len(target.shape) == 1 else f"{sizes}, each 0 or 1"
     if target.measured:
         return "one value" if target.shape in ((), (1,)) else f"{sizes} values"
-    each = f"one of {grouped(target.ids or 0)} classes"
+    if target.ids is None:
+        return "one whole number" if target.shape in ((), (1,)) else f"{sizes} whole numbers"
+    each = f"one of {grouped(target.ids)} classes"
     return each if not target.shape else f"{sizes}, each {each}"
 
 

@@ -25,7 +25,7 @@ def test_that_bytes_are_pixels_where_they_are_in_a_run(scale: str, inside: bool)
     plan = SimpleNamespace(data=Data(file="a.npz", options={"scale": scale}))
     fitted = SimpleNamespace(plan=plan, seen=SimpleNamespace(inputs=inputs))
     made: dict[str, Any] = {"np": np}
-    exec(fit_data._pixels(cast("FittedPlan", fitted)), made)
+    exec(fit_data._AS_GIVEN + fit_data._pixels(cast("FittedPlan", fitted)), made)
     for shape in SHAPES:
         for kind in (np.uint8, np.float32):
             array = np.full((2, *shape), 255, kind)

@@ -448,16 +448,17 @@ def _settings(case: Case) -> list[str]:
 def _samples(split: Any) -> tuple[Any, ...]:
     """The samples of a split, the targets as they were given, and weights if there are any."""
     import keras
+    from keras.src.trainers.data_adapters.array_slicing import convert_to_sliceable
 
     rows = slice(None) if split.rows is None else split.rows
-    # Keras takes no texts of NumPy's.
-    x = keras.tree.map_structure(
-        lambda each: each.astype(object) if each.dtype.kind == "U" else each,
-        split.seen(slice(None)),
-    )
-    y, weights = split.y, split.weights
-    wanted = [part for part in (y, weights) if keras.tree.flatten(part)]
-    return (x, *keras.tree.map_structure(lambda array: array[rows], wanted))
+
+    def as_fit_has_it(array: Any) -> Any:
+        if array.dtype.kind == "U":  # Keras takes no texts of NumPy's.
+            return array[rows].astype(object)
+        return convert_to_sliceable(array[rows], target_backend="tensorflow")
+
+    given = [part for part in (split.x, split.y, split.weights) if keras.tree.flatten(part)]
+    return tuple(keras.tree.map_structure(as_fit_has_it, given))
 
 
 def _batches(samples: Any, epochs: int, begun: int = 0) -> Any:

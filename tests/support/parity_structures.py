@@ -124,6 +124,52 @@ def texts_model() -> Any:
     )
 
 
+WHOLE = ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "bool"]
+TYPES = [*WHOLE, "float16", "float32", "float64", "string"]
+
+
+def code_of(tensor: Any) -> float:
+    """A number for the type of what a model, or a metric, is given."""
+    return float(TYPES.index(keras.backend.standardize_dtype(tensor.dtype))) / len(TYPES)
+
+
+def types_data() -> Any:
+    shapes = [(SAMPLES, *(2,) * (place % 4)) for place in range(len(TYPES))]
+    pairs = zip(TYPES[:-1], shapes, strict=False)
+    x = {kind: np.resize(KIND > 1, shape).astype(kind) for kind, shape in pairs}
+    y = {kind: (KIND > 1).astype(kind)[:, None] for kind in TYPES[:-1]}
+    weights = {kind: KIND.astype(kind) for kind in y}
+    return {"x": {**x, "string": WORDS}, "y": y, "sample_weight": weights}
+
+
+class Typed(keras.Model):  # type: ignore[misc]
+    """A model that goes by the types of its inputs, as `tf.image.convert_image_dtype` does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends = {kind: L.Dense(1) for kind in TYPES[:-1]}
+
+    def call(self, given: Any) -> Any:
+        told = [code_of(given["string"])]
+        for place, name in enumerate(TYPES[:-1]):
+            numbers = keras.ops.reshape(
+                keras.ops.cast(given[name], "float32"), (-1, 2 ** (place % 4))
+            )
+            told.append(code_of(given[name]) * keras.ops.mean(numbers, axis=1, keepdims=True))
+        return {name: end(sum(told[1:], told[0])) for name, end in self.ends.items()}
+
+
+def type_of(y_true: Any, y_pred: Any) -> Any:
+    """A metric that goes by the type of its targets."""
+    return code_of(y_true) + 0 * keras.ops.mean(y_pred, axis=-1)
+
+
+def types_model() -> Any:
+    model = Typed()
+    model.compile("sgd", **compiled("types"))
+    return model
+
+
 class Reconstructing(L.Layer):  # type: ignore[misc]
     """Adds what is lost in a bottleneck as its loss."""
 
@@ -207,6 +253,10 @@ def compiled(name: str) -> dict[str, Any]:
         "nested": {
             "loss": {"one": {"value": "mse"}, "two": {"spots": "binary_crossentropy"}},
             "metrics": None,
+        },
+        "types": {
+            "loss": dict.fromkeys(TYPES[:-1], "mse"),
+            "metrics": {kind: [type_of] for kind in TYPES[:-1]},
         },
         "no_targets": {"loss": None, "metrics": None},
         "single_numbers": {"loss": "mse", "metrics": [error]},

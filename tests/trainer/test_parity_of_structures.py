@@ -22,13 +22,14 @@ NAMES = (
     "no_targets",
     "masked",
     "single_numbers",
+    "types",
 )
 CHOSEN = {
     "none": NAMES,
     "one_device": (),
-    "mirrored": ("two_inputs", "each_weighed", "texts"),
+    "mirrored": ("two_inputs", "each_weighed", "texts", "types"),
     "central_storage": (),
-    "placed": ("dicts", "no_targets"),
+    "placed": ("dicts", "no_targets", "types"),
 }
 
 

@@ -85,7 +85,8 @@ def stand_in(data: dict[str, Any]) -> Dataset:
     largest = data.get("largest_token") or 0
     x = _full(data["x_shape"], data["x_dtype"], largest)
     shape, measured = tuple(data["y_shape"]), str(data["y_dtype"]).startswith("float")
-    split = Split(x, np.zeros((1, *shape), data["y_dtype"]), **_AS_TOLD)
+    signed = data.get("largest_token") is None
+    split = Split(x, np.zeros((1, *shape), data["y_dtype"]), signed=signed, **_AS_TOLD)
     ids = data["classes"] if data.get("ids") is None else data["ids"]
     known = Target(shape, measured, ids, bool(data.get("one_hot")))
     target = _between(known, next(iter(data.get("targets") or ({},))))

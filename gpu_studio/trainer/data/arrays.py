@@ -45,6 +45,7 @@ def split_of(
             lambda at, each: _weights(source, called(weights_name, at), each), weights
         ),
         lacking=tuple(each for each in found if each is not None),
+        signed=not inside and are_ids(seen) and _no_id(seen) is not None,
     )
 
 
@@ -124,8 +125,6 @@ def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
         return x
     if are_pixels(x.dtype.name, x.shape):
         return x[..., None] if x.ndim == 3 and not inside else x
-    if are_ids(x) and not inside:
-        return _ids(source, name, x)
     if not (np.issubdtype(x.dtype, np.floating) or is_whole(x) or x.dtype == np.bool_):
         raise _kind(source, name, x, "numbers or texts")
     return x
@@ -149,12 +148,16 @@ def _weights(source: str, name: str, weights: Array) -> Array:
     return _finite(source, name, weights)
 
 
+def _no_id(numbers: Array) -> int | None:
+    """Return one of these whole numbers that is no id, if there is one."""
+    low, high = int(numbers.min()), int(numbers.max())
+    return low if low < 0 else high if high > np.iinfo(np.int32).max else None
+
+
 def _ids(source: str, name: str, ids: Array) -> Array:
-    low, high = int(ids.min()), int(ids.max())
-    if low < 0 or high > np.iinfo(np.int32).max:
+    if (wrong := _no_id(ids)) is not None:
         raise DataError(
-            f"{source}: {name} holds {low if low < 0 else high}, but ids "
-            "count from 0 and fit in 31 bits.",
+            f"{source}: {name} holds {wrong}, but ids count from 0 and fit in 31 bits.",
             [
                 f"Number the ids in {name} from 0 without gaps.",
                 "Give values as floats, labels of -1 and 1 and an ignore_class below 0 as well.",
@@ -299,7 +302,9 @@ def source_of(source: str, arrays: Mapping[str, Any], groups: str | None = None)
     }
     of_each = groups_of(source, groups, arrays[groups], whole) if groups is not None else None
     used = tuple(name for top, tree in arrays.items() for name, _ in _named(top, tree))
-    return LoadedData(whole, further.get("val"), further.get("test"), of_each, arrays=used)
+    found = LoadedData(whole, further.get("val"), further.get("test"), of_each, arrays=used)
+    signed = any(split.signed for split in (whole, *further.values()))
+    return found.with_all(signed=True) if signed else found
 
 
 def no_groups(source: str, there: Collection[str], groups: str) -> DataError:

@@ -420,5 +420,11 @@ def _stream(function: UserFunction, split: str, value: Any, seed: int) -> Stream
     if is_stream(value):
         return GeneratorStream(function, seed, value, opener(value), SPLITS.index(split))
     # Arrays beside a stream, as `validation_data` of `fit` may be.
-    arrays = function.guarded(lambda: tf.data.Dataset.from_tensor_slices(arrays_of(value)))
-    return DatasetStream(function, seed, arrays)
+    arrays = mapped(_as_fit_has_it, function.guarded(lambda: arrays_of(value)))
+    slices = function.guarded(lambda: tf.data.Dataset.from_tensor_slices(arrays))
+    return DatasetStream(function, seed, slices)
+
+
+def _as_fit_has_it(array: Array) -> Array:
+    """Return an array with its floats as float32: those of a stream stay what they are."""
+    return array.astype(np.float32) if array.dtype.kind == "f" else array

@@ -43,9 +43,10 @@ class Split:
     None means all. `seen`, `wanted` and `weighted` convert a few at a time into what a step is
     given: as `fit` gives it, which keeps all types but those of floats. `file` is where the arrays
     are, if not in memory. `scale` is what the plan says about bytes, `measured` is as in
-    `plan.data.are_seen_as_floats`. Where samples come in a `stream`, the arrays are only the
-    first of it. Of a `streamed` split no more than a few batches are to be in memory at once.
-    `lacking` says which arrays of its source's samples hold values that are no finite numbers.
+    `plan.data.are_seen_as_floats`, and rows of whole numbers that are `signed` are no ids. Where
+    samples come in a `stream`, the arrays are only the first of it. Of a `streamed` split no more
+    than a few batches are to be in memory at once. `lacking` says which arrays of its source's
+    samples hold values that are no finite numbers.
     """
 
     x: Any
@@ -56,6 +57,7 @@ class Split:
     weights: Any = ()
     stream: Any = None
     measured: bool = True
+    signed: bool = False
     streamed: bool = False
     lacking: tuple[Lacking, ...] = ()
 
@@ -119,7 +121,8 @@ class Split:
     @property
     def ids(self) -> bool:
         """Whether a sample is a row of token ids rather than of measured values."""
-        return not is_nested(self.x) and are_ids(self.x) and not self.pixels
+        rows = not is_nested(self.x) and are_ids(self.x)
+        return rows and not self.signed and not self.pixels
 
     @property
     def seen_type(self) -> Any:

@@ -130,14 +130,14 @@ def _unmet(dataset: Dataset, shape: Shape, loss: str, field: str) -> PlanRefused
     target = dataset.target
     counted = "values" in meetings(target, shape)
     if loss == "auto":
+        values = "If they are values, such as counts, name the loss: mean_squared_error."
+        said = f'{field} is "auto", but the targets of {dataset.name} are whole numbers'
+        if target.ids is None:
+            return PlanRefused(f"{said} that number no classes.", [values])
         return PlanRefused(
-            f'{field} is "auto", but the targets of {dataset.name} are whole numbers up to '
-            f"{(target.ids or 1) - 1:,}, and the model's outputs of shape {shape} are no scores of "
-            f"{target.ids:,} classes.",
-            [
-                f"If they are ids of classes, give the last layer {target.ids:,} units.",
-                "If they are values, such as counts, name the loss: mean_squared_error.",
-            ],
+            f"{said} up to {target.ids - 1:,}, and the model's outputs of shape {shape} are no "
+            f"scores of {target.ids:,} classes.",
+            [f"If they are ids of classes, give the last layer {target.ids:,} units.", values],
         )
     return PlanRefused(
         f"{field}.name is {shown(loss)}, by which outputs of shape {shape} cannot learn the "

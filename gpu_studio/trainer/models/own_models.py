@@ -326,9 +326,10 @@ def _scaled_again(
     name: str, data: Data, model: keras.Model, dataset: Dataset, seen: tuple[float, float]
 ) -> Iterator[ModelNote]:
     low, high = seen
-    if dataset.tokens or low == high or max(-low, high) > SMALL:
+    floats = getattr(dataset.train.seen_type, "kind", "") == "f"
+    if not floats or low == high or max(-low, high) > SMALL:
         return
-    found = own_scaling(model, dataset.sample_shape, dataset.train.seen_type)
+    found = own_scaling(model, dataset.sample_shape)
     as_they_are = 'data.options.scale = "none" for an .npz file or a folder of images.'
     if data.python is not None:
         as_they_are = f'let {data.python} return x.astype("float32").'
@@ -352,24 +353,24 @@ _LEAST_MEAN = 50
 """Caffe's `preprocess_input` subtracts the mean brightness of each channel, about 104 to 124."""
 
 
-def own_scaling(model: keras.Model, shape: tuple[int, ...], kind: Any = np.float32) -> str:
+def own_scaling(model: keras.Model, shape: tuple[int, ...]) -> str:
     """Return what the model does that only suits bytes, as a verb with its object; or nothing.
 
-    A sample has this `shape` and this type `kind`. What `Rescaling(1 / 255)` and Keras'
+    A sample has this `shape`, and is float32. What `Rescaling(1 / 255)` and Keras'
     `preprocess_input` do is found in the traced model, where layers, operations and nested models
     look alike.
     """
     try:
-        graph = _traced(model, tf.TensorSpec((None, *shape), kind))
+        graph = _traced(model, shape)
     # A note must not cost a run: what is wrong with the model shows when it trains.
     except Exception:  # noqa: BLE001
         return ""
     return next(filter(None, map(_scaling, _first(graph.inputs[0]))), "")
 
 
-def _traced(model: keras.Model, samples: tf.TensorSpec) -> Any:
-    called = tf.function(lambda given: model(given, training=False), autograph=False)
-    return called.get_concrete_function(samples)
+def _traced(model: keras.Model, shape: tuple[int, ...]) -> Any:
+    called = tf.function(lambda samples: model(samples, training=False), autograph=False)
+    return called.get_concrete_function(tf.TensorSpec((None, *shape), tf.float32))
 
 
 def _first(tensor: Any) -> Iterator[tuple[Any, Any]]:

@@ -56,7 +56,7 @@ def test_that_a_file_of_tokens_tells_its_largest(tmp_path) -> None:
     x = np.tile(np.arange(6), (20, 1)) + np.array([[4]])
     np.savez(tmp_path / "tokens.npz", x=x, y=np.arange(20) % 2)
     tokens = facts(Data(file="tokens.npz", test_fraction=0.2), tmp_path)
-    assert (tokens.name, tokens.x_dtype, tokens.largest_token) == ("tokens.npz", "int32", 9)
+    assert (tokens.name, tokens.x_dtype, tokens.largest_token) == ("tokens.npz", "int64", 9)
     assert not tokens.pixels
     assert [value.text for value in tokens.preview[0].values] == ["4 5 6 7 8 9", "0"]
 

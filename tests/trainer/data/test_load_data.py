@@ -105,6 +105,16 @@ def test_that_tokens_stay_whole_numbers(tmp_path):
     assert dataset.train.seen_type == np.int64
 
 
+@pytest.mark.parametrize("odd", [-1, 2**31])
+def test_that_rows_of_whole_numbers_that_number_nothing_are_no_tokens(odd, tmp_path):
+    known = np.arange(40).reshape(10, 4)
+    parts = {"x_train": known, "x_test": known + odd}
+    np.savez(tmp_path / "own.npz", **parts, y_train=np.arange(10) % 2, y_test=np.arange(10) % 2)
+    dataset = load_data(Data(file="own.npz"), 0, tmp_path)
+    assert not dataset.tokens
+    assert dataset.test.seen(slice(None)).tolist() == (known + odd).tolist()
+
+
 def test_that_samples_of_a_single_class_are_refused(tmp_path):
     np.savez(tmp_path / "own.npz", x=np.eye(9), y=np.zeros(9, int))
     with pytest.raises(DataError, match="every sample is of class 0"):

@@ -98,7 +98,8 @@ def test_that_a_model_that_scales_again_is_given_bytes_as_they_are_by_what_the_d
 
     inputs = keras.Input(SHAPE)
     model = keras.Model(inputs, keras.layers.Rescaling(1 / 255)(inputs))
-    dataset: Any = SimpleNamespace(tokens=False, sample_shape=SHAPE)
+    train = SimpleNamespace(seen_type=np.dtype(np.float32))
+    dataset: Any = SimpleNamespace(train=train, sample_shape=SHAPE)
     plan = Plan(model=ModelSettings(file="m.keras"), data=data)
     (note,) = notes_on(plan, model, dataset, (0.0, 1.0), whole=False)
     assert mend in note.why
