@@ -73,8 +73,7 @@ def python_data(
         rows = _rows([named[name] for name in reversed(names_of_one)])
         for name in names_of_one:
             trees[name] = _tree(function, name, named[name], rows)
-    made = source_of(function.name, {name: trees[name] for name in names}, groups)
-    made = made.with_all(measured=False)
+    made = source_of(function.name, {n: trees[n] for n in names}, groups).with_all(measured=False)
     if function.begins:
         return function.name, replace(_as_given(made, trees[names[0]]), fit=function.fit)
     return function.name, replace(made, notes=tuple(_ambiguous(function, found)))

@@ -196,9 +196,10 @@ def is_text(kind: np.dtype[Any]) -> bool:
     return kind.kind in "SU"
 
 
-def type_name(kind: np.dtype[Any]) -> str:
-    """Return what TensorFlow and Keras call the type of an array."""
-    return "string" if is_text(kind) else kind.name
+def type_name(kind: Any) -> str:
+    """Return what TensorFlow and Keras call the type of an array, or of a tensor."""
+    text = isinstance(kind, np.dtype) and is_text(kind)
+    return "string" if text else str(kind.name)
 
 
 def is_whole(array: Array) -> bool:
