@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from random import Random
+from types import MappingProxyType
 
 from gpu_studio.placement.liveness import Operation, StepGraph, Turn, in_one_queue
 
@@ -19,6 +20,8 @@ ORDERS = 8
 
 Kernel = tuple[int, int]
 """What is held beside a kernel, in bytes per sample, and its scratch memory, in bytes."""
+LetGo = Mapping[str, Sequence[tuple[int, Collection[int]]]]
+"""By layer the bytes a sample of each input that it needs last, and the operations that take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +84,14 @@ def held_around(
     layers: Sequence[str],
     keeping: Mapping[str, int],
     later: Sequence[Operation] = (),
+    gone: LetGo = MappingProxyType({}),
 ) -> dict[str, LayerHolds]:
     """What is held while each layer's operations run; `layers` are those of the operations.
 
     What none made, such as the loss, runs where the layer before it does. `keeping` are the bytes a
-    sample that each layer keeps, in order. Operations that run `later` are of no layer, and each
-    runs as soon as those that it comes after have ended.
+    sample that each layer keeps, in order, of which those are `gone` that this layer needs last.
+    Operations that run `later` are of no layer, and each runs as soon as those that it comes after
+    have ended.
     """
     chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
     drawn = [in_one_queue(operations, chance) for _ in range(ORDERS)]
@@ -94,18 +99,47 @@ def held_around(
     found: dict[str, LayerHolds] = {}
     for turns in (in_one_queue(operations), *drawn):
         order = _with_later(list(turns), len(operations), later)
-        layer = ""
+        layer, ended = "", set[int]()
         places = (turn.place for turn in order if turn.begins)
         for place, moment in zip(places, step.history(order).moments, strict=True):
             if place >= len(operations):
                 continue
             layer = layers[place] or layer
             held = moment.per_sample - step.given_per_sample
+            free = sum(size for size, takers in gone.get(layer, ()) if ended.issuperset(takers))
             found.setdefault(layer, LayerHolds()).note(
                 held - moment.kept,
-                held - min(moment.kept, before.get(layer, 0)),
+                held - min(moment.kept + free, before.get(layer, 0)),
                 operations[place].scratch.fixed,
             )
+            ended.add(place)
+    return found
+
+
+def let_go(
+    operations: Sequence[Operation],
+    layers: Sequence[str],
+    backward: Sequence[bool],
+    kept: Collection[int],
+) -> LetGo:
+    """What of that which is kept for a layer by those before it is free before its way back ends.
+
+    That are the inputs which no other layer's gradient needs, and in whose memory none is made.
+    """
+    roots = roots_of(operations)
+    takers: dict[int, list[int]] = {}
+    for place, each in enumerate(operations):
+        for tensor in each.takes:
+            takers.setdefault(roots[tensor][0], []).append(place)
+    found: dict[str, list[tuple[int, frozenset[int]]]] = {}
+    for tensor in sorted(takers.keys() & set(kept)):
+        made = roots[tensor][1]
+        late = [place for place in takers[tensor] if backward[place]]
+        written = any(operations[place].overwrites for place in late)
+        layer, *others = {layers[place] for place in late} or {""}
+        if layer and layer != layers[made] and not others and not written:
+            size = dict(operations[made].makes)[tensor].per_sample
+            found.setdefault(layer, []).append((size, frozenset(takers[tensor])))
     return found
 
 

@@ -157,6 +157,8 @@ class LayerTime:
 
 Times = Mapping[str, LayerTime]
 """By the names of the layers."""
+DeviceTimes = Mapping[str, Times]
+"""By the names of the devices."""
 
 
 def by_flops(graph: ModelGraph, rate: float = 1.0) -> Times:
@@ -195,10 +197,8 @@ def links_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dic
     return {device.physical: measured[device.name] for device in devices if device.name in measured}
 
 
-def work_of(
-    model: ModelFacts, devices: Sequence[Device], batch: int, times: Mapping[str, Times]
-) -> Work:
-    """The work of a training step of `batch` samples; `times` are given by device name.
+def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: DeviceTimes) -> Work:
+    """The work of a training step of `batch` samples on `devices`.
 
     A layer without a time takes none. Raises ValueError if the model's layers are not known.
     """

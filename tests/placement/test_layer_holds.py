@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpu_studio.placement.layer_holds import (
     LayerHolds,
     held_around,
+    let_go,
     outliving,
     spared_by_copies,
     with_copies,
@@ -139,3 +140,42 @@ def test_that_only_what_is_spared_beside_every_kernel_is_spared() -> None:
     assert (alone.around, copied.around) == (100, 70)
     assert alone.spared(copied) == 20
     assert copied.spared(alone) == 0
+
+
+def test_that_an_input_is_free_when_the_last_gradient_that_needs_it_is_there() -> None:
+    """As a convolution: first the filter's gradient, of its input, and then that of the input."""
+    operations = [
+        Operation(makes=((0, Size(0, 900)),)),
+        Operation((0,), ((1, Size(0, 50)),)),
+        Operation((1,), ((2, Size(0, 50)),)),
+        Operation((0, 2), ((3, Size(10)),)),
+        Operation((2,), ((4, Size(0, 900)),), after=(3,)),
+        Operation((4,), ((5, Size(10)),)),
+    ]
+    layers = ["before", "layer", "", "layer", "layer", "before"]
+    backward = [False, False, False, True, True, True]
+
+    def around(run: list[Operation]) -> int:
+        step = StepGraph(run, results=[3, 5], kept=frozenset({0}))
+        gone = let_go(run, layers, backward, {0})
+        return held_around(step, run, layers, {"before": 900, "layer": 0}, gone=gone)[
+            "layer"
+        ].around
+
+    assert let_go(operations, layers, backward, {0}) == {"layer": [(900, frozenset({1, 3}))]}
+    # Beside what the layer before keeps: the output and its gradient, or that and the input's.
+    assert around(operations) == 100
+    # Where the layer before needs it too it stays, and so it does until all have read it.
+    needed = [*operations[:5], Operation((4, 0), ((5, Size(10)),))]
+    assert let_go(needed, layers, backward, {0}) == {}
+    assert around(needed) == 950
+    at_once = [
+        *operations[:4],
+        Operation((2, 0), ((4, Size(0, 900)),), after=(3,)),
+        *operations[5:],
+    ]
+    assert around(at_once) == 950
+    # A gradient that is written over it has its memory.
+    over = [*at_once[:4], replace(at_once[4], overwrites=True), *operations[5:]]
+    assert let_go(over, layers, backward, {0}) == {}
+    assert around(over) == 50 + 50

@@ -14,7 +14,13 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.ops import while_v2
 
-from gpu_studio.placement.layer_holds import LayerHolds, held_around, outliving, spared_by_copies
+from gpu_studio.placement.layer_holds import (
+    LayerHolds,
+    held_around,
+    let_go,
+    outliving,
+    spared_by_copies,
+)
 from gpu_studio.placement.liveness import (
     NOTHING,
     Operation,
@@ -126,21 +132,23 @@ class Graph:
         kept: frozenset[int],
         layers: Sequence[str],
         keeping: Mapping[str, int],
-        backward: Sequence[bool] | None = None,
+        backward: Sequence[bool],
+        *,
+        outlived: bool = False,
     ) -> dict[str, LayerHolds]:
         """Return what is held on a card while each layer's operations run.
 
         `layers` are those of the operations: what none made, such as the loss, runs where the layer
         before it does. What a layer draws it draws when it has its input. `kept` are the tensors
         that the backward pass needs, and `keeping` the bytes of them a sample of each layer, in
-        order. If it is told which operations go `backward`, what comes back to a layer outlives its
-        use there, as it may where it comes from another card.
+        order. What comes back to a layer may be `outlived` by its use there, as where it comes from
+        another card. Which operations go `backward` is told.
         """
         operations = self._in_turn(self._filters_first(), layers)
-        later = outliving(operations, layers, backward) if backward else []
-        every = [*operations, *later]
+        later = outliving(operations, layers, backward) if outlived else []
+        every, gone = [*operations, *later], let_go(operations, layers, backward, kept)
         step = StepGraph(every, results=self.results, kept=kept, given=self.given)
-        return held_around(step, operations, layers, keeping, later)
+        return held_around(step, operations, layers, keeping, later, gone)
 
     def spared(
         self,
@@ -154,7 +162,8 @@ class Graph:
 
         def held(run: Sequence[Operation]) -> dict[str, LayerHolds]:
             step = StepGraph(run, results=self.results, kept=kept, given=self.given)
-            return held_around(step, run, layers, keeping)
+            gone = let_go(operations, layers, backward, kept)
+            return held_around(step, run, layers, keeping, gone=gone)
 
         operations = self._in_turn(self._filters_first(), layers)
         return spared_by_copies(alone, held, operations, layers, backward, list(keeping))

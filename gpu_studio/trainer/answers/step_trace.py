@@ -213,10 +213,8 @@ class _Step:
         kept, forward, backward = self._kept_bytes(), *self._flops()
         paths, keepers, needing = self._paths(), self._keepers(), self._keep_inputs()
         outputs_kept = kept_outputs(graph, layer_of, self._trace.outputs, keepers, goes_back)
-        lent, given = (
-            lent_bytes(graph, paths, keepers, goes_back),
-            given_back(graph, paths, goes_back),
-        )
+        lent = lent_bytes(graph, paths, keepers, goes_back)
+        given = given_back(graph, paths, goes_back)
         added, outputs = self._added_up(), self._output_bytes()
         convolving = self._convolving()
         meets = meets_of(graph, layer_of, outputs, goes_back)
@@ -247,8 +245,8 @@ class _Step:
         among = frozenset(self._numbers(ref.deref() for ref in self._kept))
         keeping, paths = {path: each.kept_bytes for path, each in found.items()}, self._paths()
         going_back = list(map(self._is_backward, self.graph.operations))
-        held = self.graph.held(among, paths, keeping)
-        late = self.graph.held(among, paths, keeping, going_back)
+        held = self.graph.held(among, paths, keeping, going_back)
+        late = self.graph.held(among, paths, keeping, going_back, outlived=True)
         spared = self.graph.spared(held, among, paths, keeping, going_back)
         there = among | self.graph.given
         ahead = held_forward(self.graph.as_on("GPU"), paths, going_back, there)
