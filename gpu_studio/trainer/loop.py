@@ -185,7 +185,7 @@ class Loop:
             left, before = self._passes.left(self.progress), self.progress.step
             if left == 0:  # what was asked for had steps end that had begun
                 break
-            self._call(count, left)
+            self._call(self._passes.alike(self.progress, count), left)
             self._save_if_due(self.progress.step - before)
             if self.hooks.stopping:
                 break

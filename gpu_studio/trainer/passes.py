@@ -35,6 +35,8 @@ class Passes:
             split.stream.whole = not an_epoch
             split.stream.shuffled = split.stream.shuffled and cut.shuffled
         self._parts: Any = None
+        self.gathers_rows = False
+        """Whether gradients may be rows of a table, as many as a batch looks up."""
         self._open: list[Any] = []
         """The iterator over the pass under way, if it has begun: nothing else may hold it."""
         self._begun = False
@@ -88,6 +90,18 @@ class Passes:
         asked = self._an_epoch - at.step_in_epoch if self._an_epoch else None
         known = [each for each in (self._left_of_pass(at), asked) if each is not None]
         return max(0, min(known)) if known else None
+
+    def alike(self, at: TrainingProgress, count: int) -> int:
+        """Return how many of the next `count` steps may be one call.
+
+        Between processes, those of batches of one size: TensorFlow gathers the rows of gradients
+        there by collectives that have one shape in a call, and fails in another one.
+        """
+        if not self._strategy.extended._in_multi_worker_mode():  # noqa: SLF001 (no public name)
+            return count
+        if self._split.stream is not None:
+            return 1 if self.gathers_rows else count
+        return min(count, max(1, (self._cut.samples - at.pass_samples) // self._cut.batch))
 
     def _left_of_pass(self, at: TrainingProgress) -> int | None:
         if self._split.stream is None:

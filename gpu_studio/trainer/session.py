@@ -184,6 +184,7 @@ def _built(
     passes = passes_of(plan, dataset, cut, spread.reads_by)
     with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, plan.training.seed)
+    passes.gathers_rows = _looks_up_rows(model)
     policy = keras.config.dtype_policy().name
     refuse_unkept_states(plan, model, dataset, cut, served=spread.served is not None)
     for note in notes_on(plan, model, dataset, dataset.train.range(), whole=True):
@@ -202,6 +203,11 @@ def _built(
     session = Session(plan, logical, spread, dataset, model, *trained, cut, passes, policy)
     tell(_model_event(session))
     return session
+
+
+def _looks_up_rows(model: Any) -> bool:
+    layers = model._flatten_layers()  # noqa: SLF001 (no public name)
+    return any(isinstance(each, keras.layers.Embedding) for each in layers)
 
 
 def _default_steps(

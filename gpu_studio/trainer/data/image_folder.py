@@ -309,9 +309,14 @@ def _without_images(folder: Path, kind: FileKind) -> DataError:
         for kind, count in kinds.most_common(3)
     ]
     there = f" It holds {listed(others)}." if others else ""
+    of_others = [
+        f'Or learn from {other.word}: data.options = {{ holds = "{other.word}" }}.'
+        for other in (IMAGE_FILES, TEXT_FILES)
+        if other is not kind and sum(map(other.has, names)) > len(names) / 2
+    ]
     return DataError(
         f"The class {printable(folder.name)} has no {kind.word}: {folder}.{there}",
         [f"Put {kind.word} there, or take the folder away. {kind.read}."]
         if not others
-        else [f"{kind.read}: save the others so.", "Or take the folder away."],
+        else [f"{kind.read}: save the others so.", *of_others, "Or take the folder away."],
     )

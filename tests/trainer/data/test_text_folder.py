@@ -56,6 +56,19 @@ def test_that_a_folder_without_texts_is_refused(tmp_path, files, said):
         read_texts(tmp_path)
 
 
+def test_that_texts_are_not_asked_to_become_images(tmp_path):
+    from gpu_studio.trainer.data.image_folder import read_folder
+
+    put(tmp_path, {f"{kind}/{n}.txt": b"x" for kind in "ab" for n in range(3)})
+    with pytest.raises(DataError, match="The class a has no images") as refused:
+        read_folder(tmp_path, {})
+    assert 'Or learn from texts: data.options = { holds = "texts" }.' in refused.value.suggestions
+    put(tmp_path, {f"a/{n}.webp": b"" for n in range(3)})
+    with pytest.raises(DataError, match="The class a has no images") as refused:
+        read_folder(tmp_path, {})
+    assert not any("texts" in each for each in refused.value.suggestions)
+
+
 def test_that_a_plan_says_what_its_folder_holds(tmp_path):
     put(tmp_path, {"1.txt": b"x"})
     plan = Plan(data=Data(folder=str(tmp_path), options=TEXTS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -132,3 +133,42 @@ def test_that_a_resumed_run_draws_what_one_without_a_stop_draws(
     _, again = read_in_epochs(path, load, done=2)
     assert again == whole[2:]
     assert whole[0] != whole[1]
+
+
+@pytest.mark.parametrize(
+    ("between_processes", "done", "alike"),
+    [
+        (True, 0, 5),  # of six, the last of which is smaller
+        (True, 2, 3),
+        (True, 5, 1),
+        (False, 0, 6),
+    ],
+)
+def test_that_a_smaller_last_batch_is_a_call_of_its_own_between_processes(
+    between_processes: bool, done: int, alike: int
+) -> None:
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.passes import Passes
+    from gpu_studio.trainer.progress import TrainingProgress
+
+    extended = SimpleNamespace(_in_multi_worker_mode=lambda: between_processes)
+    split: Any = SimpleNamespace(stream=None)
+    passes = Passes(SimpleNamespace(extended=extended), split, Cut(65, 12, 2), 0, 0)
+    at = TrainingProgress().after_steps(done, 12 * done) if done else TrainingProgress()
+    assert passes.alike(at, 6) == alike
+    assert passes.alike(at, 1) == 1
+
+
+@pytest.mark.parametrize(("gathers_rows", "alike"), [(True, 1), (False, 6)])
+def test_that_batches_of_a_stream_that_look_up_rows_are_each_a_call_between_processes(
+    gathers_rows: bool, alike: int
+) -> None:
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.passes import Passes
+    from gpu_studio.trainer.progress import TrainingProgress
+
+    extended = SimpleNamespace(_in_multi_worker_mode=lambda: True)
+    split: Any = SimpleNamespace(stream=SimpleNamespace(shuffled=False))
+    passes = Passes(SimpleNamespace(extended=extended), split, Cut(65, 12, 2), 0, 0)
+    passes.gathers_rows = gathers_rows
+    assert passes.alike(TrainingProgress(), 6) == alike
