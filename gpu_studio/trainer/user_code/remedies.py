@@ -74,6 +74,10 @@ _ADVICE = (
         ),
     ),
     (
+        r"^Invalid dtype: str\d+",
+        "Keras takes no texts in an array of NumPy: give them to fit as tf.constant(texts).",
+    ),
+    (
         r"inhomogeneous shape",
         "Give all samples one shape: keras.utils.pad_sequences fills up rows that are shorter.",
     ),

@@ -208,6 +208,7 @@ ARGUMENTS = "\n\nArguments received by Clip.call():\n  • x=tf.Tensor(shape=(1,
             "setting an array element with a sequence. It has an inhomogeneous shape.",
             "keras.utils.pad_sequences",
         ),
+        ("Invalid dtype: str160", "Invalid dtype: str160", "tf.constant(texts)"),
     ],
 )
 def test_that_words_around_the_reason_are_left_out_and_what_helps_comes_first(
