@@ -289,7 +289,7 @@ def _unkept(work: Work, layers: Sequence[int], keeps: float, near: int = 0) -> f
     later = work.later or [()] * len(work.names)
     taken = {each for other in others for each in (*work.inputs[other], *later[other])}
     return sum(
-        max(0.0, float(work.output_bytes[layer]) - keeps * float(work.kept_bytes[layer]))
+        max(0.0, float(work.output_bytes[layer]) - keeps * float(work.output_kept_bytes[layer]))
         for layer in layers
         if layer in taken
     )
@@ -337,7 +337,7 @@ def random_work(
     layers, devices = layers or int(random.integers(2, 11)), devices or int(random.integers(2, 5))
     inputs = [_inputs(random, layer, chain) for layer in range(layers)]
     gradients = random.integers(0, 1 << 18, layers) * random.integers(0, 2, layers)
-    return Work(
+    made = Work(
         tuple(f"layer_{place}" for place in range(layers)),
         tuple(inputs),
         fixed=random.random((devices, layers)) * 1e-3,
@@ -354,6 +354,8 @@ def random_work(
         later=() if chain else tuple(_later(random, layer, layers) for layer in range(layers)),
         directions=() if chain else tuple(int(each) for each in random.integers(1, 3, layers)),
     )
+    kept = np.minimum(made.output_bytes, made.kept_bytes)
+    return replace(made, output_kept_bytes=kept)
 
 
 def random_devices(random: np.random.Generator, work: Work) -> list[Device]:
