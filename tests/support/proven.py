@@ -5,8 +5,9 @@ Python, TensorFlow, Keras and NumPy. Of each test that has trained scripts,
 `tests/export/proven.json` keeps a digest of all these and of the test's own file, which names the
 plans and what their measures are held against. A test whose digest is another one trains.
 
-`make whole` trains everything, and writes the digests anew. What a run trains is not in them: that
-is held against Keras' `fit` in `tests/trainer`, each time.
+`make whole` trains everything, and writes all digests anew; with GPU_STUDIO_PROVE=1 a test writes
+its own where it had to train. What a run trains is not in them: that is held against Keras' `fit`
+in `tests/trainer`, each time.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -22,6 +24,7 @@ from pathlib import Path
 import pytest
 from parity_jobs import WHOLE
 
+RECORDING = WHOLE or "GPU_STUDIO_PROVE" in os.environ
 STORE = Path(__file__).parents[1] / "export" / "proven.json"
 SUPPORT = Path(__file__).parent
 HERE = "HERE"
@@ -32,10 +35,16 @@ class Proof:
     """Whether a test was passed before by the very same texts."""
 
     def __init__(
-        self, name: str, test_file: Path, store: Path = STORE, whole: bool = WHOLE
+        self,
+        name: str,
+        test_file: Path,
+        store: Path = STORE,
+        *,
+        whole: bool = WHOLE,
+        recording: bool = RECORDING,
     ) -> None:
-        self._name, self._test_file, self._store, self._whole = name, test_file, store, whole
-        self._digest = ""
+        self._name, self._test_file, self._store = name, test_file, store
+        self._whole, self._recording, self._digest = whole, recording, ""
 
     def holds(self, scripts: Iterable[str], folder: Path, *beside: str) -> bool:
         """Whether scripts with these texts, made in a `folder` of the test, need no training.
@@ -48,9 +57,9 @@ class Proof:
         return not self._whole and _kept(self._store).get(self._name) == self._digest
 
     def keep(self) -> None:
-        """Remember that these texts have passed the test, if all is trained."""
+        """Remember that these texts have passed the test, if that is asked for."""
         assert self._digest, "nothing was proven"
-        if self._whole:
+        if self._recording:
             _keep(self._store, self._name, self._digest)
 
 

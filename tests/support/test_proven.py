@@ -13,7 +13,7 @@ from proven import STORE, Proof
 def proved(tmp_path: Path) -> Path:
     """A store that knows a proof of two scripts, and of the file of their test."""
     (tmp_path / "test_scripts.py").write_text("def test_it(): ...")
-    proof = Proof("a", tmp_path / "test_scripts.py", tmp_path / "proven.json", whole=True)
+    proof = Proof("a", tmp_path / "test_scripts.py", tmp_path / "proven.json", recording=True)
     assert not proof.holds(["one", f"{tmp_path}/two"], tmp_path, "proven")
     proof.keep()
     return tmp_path
@@ -50,7 +50,7 @@ def test_that_whatever_is_another_one_does_not_hold(
 
 
 def test_that_what_failed_or_was_not_asked_for_is_not_kept(proved: Path) -> None:
-    proof = Proof("b", proved / "test_scripts.py", proved / "proven.json", whole=False)
+    proof = Proof("b", proved / "test_scripts.py", proved / "proven.json", recording=False)
     assert not proof.holds(["one"], proved)
     proof.keep()
     assert not holds(proved, "one", name="b")
