@@ -8,7 +8,6 @@ about to run. For a file or folder that is missing there is a guess where it is.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from gpu_studio.common.python_syntax import parsed
 from gpu_studio.contract.consent import read_code, real_path
 from gpu_studio.plan import AbsolutePlan, choose_one, reference, references_of
 from gpu_studio.plan.scripts import FIT, fit_in, is_of_keras
@@ -106,9 +106,7 @@ def imports_in(code: bytes) -> tuple[tuple[int, str], ...]:
     nothing.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the file's own style
-            tree = ast.parse(code)
+        tree = parsed(code)
         return tuple(dict.fromkeys(each for node in ast.walk(tree) for each in _named(node)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
@@ -161,9 +159,7 @@ class Reading:
 def read_as_text(code: bytes) -> Reading:
     """Parse the Python file that holds `code`."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the file's own style
-            tree = ast.parse(code)
+        tree = parsed(code)
     except SyntaxError as error:
         return Reading(problem=syntax_problem(error))
     except ValueError as error:

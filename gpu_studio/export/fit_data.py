@@ -360,7 +360,9 @@ def _splits(fitted: FittedPlan, shares: dict[str, float]) -> str:
     if shares:
         lines.append("samples = len(keras.tree.flatten(training)[0])")
         if data.split == "grouped":
-            lines.append(f"groups = np.asarray(named(found)[{literal(groups_array(data))}])")
+            # As they were read: as float32, two groups could be one.
+            held = "arrays[{}]" if data.table is not None else "np.asarray(named(found)[{}])"
+            lines.append(f"groups = {held.format(literal(groups_array(data)))}")
         made = split_lines(data.split, shares, _classes(fitted))
         lines.append(made.replace("len(x)", "samples"))
     for name in fitted.splits[1:]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpu_studio import __version__
+from gpu_studio.common.python_syntax import parsed
 from gpu_studio.export import refusals
 from gpu_studio.export.data import data
 from gpu_studio.export.data_sets import DIGITS_FILE, digits_file
@@ -409,7 +410,7 @@ _AFTER_KINDS = ("from concurrent.", "from contextlib ", "from pathlib ")
 
 def _finished(script: str) -> str:
     """Return the script without unused imports and with its comments wrapped."""
-    used = {each.id for each in ast.walk(ast.parse(script)) if isinstance(each, ast.Name)}
+    used = {each.id for each in ast.walk(parsed(script)) if isinstance(each, ast.Name)}
     if "threading" in used:
         script = _imported(script, "threading", ("sysconfig", "sys", "os"))
     if "Path" not in used:

@@ -19,6 +19,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from gpu_studio.common.python_syntax import parsed
+
 # A hole on a line of its own takes any number of lines, or none; others take part of a line.
 _HOLE = re.compile(
     r"^(?P<indent> *)\$(?P<lines>[a-z_]+)(?P<end>\n|\Z)|\$(?P<part>[a-z_]+)", re.MULTILINE
@@ -207,7 +209,7 @@ _REMARK = re.compile(r" +# (?:noqa|type:).*$", re.MULTILINE)
 def source_below_imports(file: str) -> str:
     """Return all of a file of the trainer that follows its imports, without annotations."""
     text = _plain(resources.files("gpu_studio").joinpath(f"trainer/{file}").read_text("utf-8"))
-    body = ast.parse(text).body
+    body = parsed(text).body
     last = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)][-1]
     return "\n".join(text.split("\n")[last.end_lineno :]).strip("\n") + "\n"
 
@@ -218,7 +220,7 @@ def functions_of(file: str, *names: str) -> str:
     Two empty lines follow each.
     """
     text = source_below_imports(file)
-    known = {each.name: each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)}
+    known = {each.name: each for each in parsed(text).body if isinstance(each, ast.FunctionDef)}
     found = [ast.get_source_segment(text, known[name]) for name in names]
     return "".join(f"{each}\n\n\n" for each in found)
 
@@ -226,7 +228,7 @@ def functions_of(file: str, *names: str) -> str:
 def _plain(text: str) -> str:
     """Return a file without annotations, and without remarks to those who check it."""
     lines = text.split("\n")
-    nodes = list(ast.walk(ast.parse(text)))
+    nodes = list(ast.walk(parsed(text)))
     for each in nodes:
         if isinstance(each, ast.AnnAssign) and each.value and each.lineno == each.end_lineno:
             at = each.lineno - 1

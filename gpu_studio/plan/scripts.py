@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import operator
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Any
 
+from gpu_studio.common.python_syntax import parsed
 from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training, shown
 
 FIT = "fit"
@@ -54,7 +54,7 @@ def fit_in(code: bytes) -> FitCall | None:
     function is meant.
     """
     try:
-        tree = _parsed(code)
+        tree = parsed(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     called = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -71,16 +71,10 @@ def fit_in(code: bytes) -> FitCall | None:
     return replace(_read(first, tree), later=min(later, default=0))
 
 
-def _parsed(code: bytes) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the file's own style
-        return ast.parse(code)
-
-
 def mistake_in(code: bytes) -> str:
     """Why this Python cannot read a file that holds `code`, with the line; empty if it can."""
     try:
-        _parsed(code)
+        parsed(code)
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
     except (ValueError, RecursionError, MemoryError) as error:

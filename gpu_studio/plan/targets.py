@@ -73,8 +73,8 @@ class Target:
 
         That is the class of each sample, or of each of its steps or pixels.
         """
-        one = self.shape[-1:] in ((), (1,)) and (not self.measured or self.yes_or_no)
-        return self.one_hot or one
+        numbered = self.ids is not None and (not self.measured or self.yes_or_no)
+        return self.one_hot or (numbered and self.shape[-1:] in ((), (1,)))
 
 
 MANY_IDS = 100

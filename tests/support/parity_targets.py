@@ -34,7 +34,7 @@ KINDS: dict[str, Any] = {
     "labels": lambda x, _: _bits(x, (5,)).astype(np.int64),
     "labels_as_floats": lambda x, _: _bits(x, (5,)).astype(np.float32),
     "vector": lambda x, draw: x[:, :3] * 2 + draw.normal(size=(SAMPLES, 3)),
-    "counts": lambda x, _: _ids(x, (1,), 30)[:, 0],
+    "balances": lambda x, _: _ids(x, (1,), 30)[:, 0] - 9,
     "ids_as_floats": lambda x, _: _ids(x, (1,), 4)[:, 0].astype(np.float32),
     "steps": lambda x, _: _ids(x, (5,), 6),
     "four_steps": lambda x, _: _ids(x, (4,), 6),

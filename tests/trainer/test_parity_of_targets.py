@@ -66,7 +66,7 @@ CASES: dict[str, Case] = {
         "labels", "labels_as_floats", BINARY, BEST, metrics='["accuracy"]'
     ),
     "a vector": case("vector", "vector", SQUARED, ERROR),
-    "counts": case("logit", "counts", of("MeanAbsoluteError"), ERROR, loss="mae"),
+    "balances": case("logit", "balances", of("MeanAbsoluteError"), ERROR, loss="mae"),
     "steps": case("steps", "steps", SCORED, RIGHT),
     "places": case("places", "places", SPARSE, RIGHT),
     "places apart": case("places", "places_apart", SPARSE, RIGHT),
@@ -91,7 +91,7 @@ CHOSEN = {
         "one logit, bytes",
         "ids as floats",
         "labels",
-        "counts",
+        "balances",
         "places apart",
         "an autoencoder",
         "masked steps",

@@ -133,10 +133,11 @@ def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
 def targets(source: str, name: str, y: Array) -> Array:
     """Return `y` in its own shape, as `fit` hands it over.
 
-    Some of it may be no numbers: a loss of the user's own may leave them out.
+    Some of it may be no numbers: a loss of the user's own may leave them out. Whole numbers that
+    number no classes, as those below 0, are for a loss that takes them.
     """
     if is_whole(y) or y.dtype == np.bool_:
-        return _ids(source, name, y)
+        return y
     if not np.issubdtype(y.dtype, np.floating):
         raise _kind(source, name, y, "class ids (integers) or values (floats)")
     return _finite(source, name, y, lacks=True)
@@ -152,18 +153,6 @@ def _no_id(numbers: Array) -> int | None:
     """Return one of these whole numbers that is no id, if there is one."""
     low, high = int(numbers.min()), int(numbers.max())
     return low if low < 0 else high if high > np.iinfo(np.int32).max else None
-
-
-def _ids(source: str, name: str, ids: Array) -> Array:
-    if (wrong := _no_id(ids)) is not None:
-        raise DataError(
-            f"{source}: {name} holds {wrong}, but ids count from 0 and fit in 31 bits.",
-            [
-                f"Number the ids in {name} from 0 without gaps.",
-                "Give values as floats, labels of -1 and 1 and an ignore_class below 0 as well.",
-            ],
-        )
-    return ids
 
 
 def _finite(source: str, name: str, found: Array, *, lacks: bool = False) -> Array:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gpu_studio.common.python_syntax import parsed
 from gpu_studio.plan import nearest
 
 _ADVICE = (
@@ -183,7 +184,7 @@ def advice_on_module(kind: str, file: Path) -> list[str]:
 def _definitions(text: str) -> Iterator[tuple[list[str], int]]:
     """The classes and functions of a program, each by the names that lead to it, with its line."""
     try:
-        waiting: list[tuple[list[str], Any]] = [([], ast.parse(text))]
+        waiting: list[tuple[list[str], Any]] = [([], parsed(text))]
     except (SyntaxError, ValueError, RecursionError):
         return
     for names, node in waiting:

@@ -11,7 +11,6 @@ import io
 import re
 import time
 import tokenize
-import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.common.figures import grouped
+from gpu_studio.common.python_syntax import parsed
 from gpu_studio.contract.consent import Standing, read_code, real_path, standing
 from gpu_studio.plan import inline, printable
 from gpu_studio.plan.scripts import FIT, FitCall, fit_in
@@ -121,9 +121,7 @@ def _known(path: Path) -> tuple[PythonFunction, ...]:
 @lru_cache(maxsize=8)  # a form is updated with every letter typed into it
 def _read(path: Path, _changed: int, _size: int) -> tuple[PythonFunction, ...]:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the file's own style
-            tree = ast.parse(code := read_code(path))
+        tree = parsed(code := read_code(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     return (*_script(fit_in(code)), *_functions(tree))

@@ -85,7 +85,6 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
         ("((x, x[:3]), y)", DataError, "own.py:load: x/0 has 20 samples but x/1 has 3."),
         ("({'a': x, 'b': x[:3]}, y)", DataError, "own.py:load: x/a has 20 samples but x/b has 3."),
         ("(x, (y, y[:3]))", DataError, "own.py:load: x has 20 samples but y/1 has 3."),
-        ("(x, {'a': y, 'b': -y})", DataError, "own.py:load: y/b holds -2, but ids count from 0"),
         ("(x, y, y[:3])", DataError, "own.py:load: x has 20 samples but sample_weight has 3."),
         ("(x, y, y * np.nan)", DataError, "own.py:load: sample_weight holds a value that is no"),
         ("(x, y, y.astype(str))", DataError, "own.py:load: sample_weight holds <U21 where weights"),
@@ -119,7 +118,6 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
             DataError,
             "own.py:load: a sample of x_train is float32 of shape (2,), but one of",
         ),
-        ("(x, y - 1)", DataError, "own.py:load: y holds -1, but ids count from 0"),
     ],
 )
 def test_that_what_training_cannot_use_is_told(
