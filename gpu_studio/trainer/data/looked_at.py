@@ -37,7 +37,8 @@ def shuffles(data: tf.data.Dataset) -> bool:
 
 def runs_python(data: tf.data.Dataset) -> bool:
     """Whether Python code runs in the pipeline, as far as it shows its parts."""
-    made = (each.function.graph for part in _parts(data) for each in part._functions())  # noqa: SLF001
+    parts = (part._functions() for part in _parts(data))  # noqa: SLF001
+    made = (each.function.graph for functions in parts for each in functions)
     return any(b"PyFunc" in each.as_graph_def().SerializeToString() for each in made)
 
 
