@@ -1,7 +1,7 @@
-"""What was shown to train as it should is not trained again while it is the same letter for letter.
+"""What was shown to train as it should is not trained again while it is the same.
 
-What an exported script trains hangs on its text, on the files that it reads, and on the versions of
-Python, TensorFlow, Keras and NumPy. Of each test that has trained scripts,
+What an exported script trains hangs on its syntax tree, on the files that it reads, and on the
+versions of Python, TensorFlow, Keras and NumPy. Of each test that has trained scripts,
 `tests/export/proven.json` keeps a digest of all these and of the test's own file, which names the
 plans and what their measures are held against. A test whose digest is another one trains.
 
@@ -12,6 +12,7 @@ in `tests/trainer`, each time.
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import hashlib
 import json
@@ -27,12 +28,13 @@ from parity_jobs import WHOLE
 RECORDING = WHOLE or "GPU_STUDIO_PROVE" in os.environ
 STORE = Path(__file__).parents[1] / "export" / "proven.json"
 SUPPORT = Path(__file__).parent
+ROOT = STORE.parents[2]
 HERE = "HERE"
-"""Stands for a folder of a test, whose name is another one each time."""
+"""Stands for a folder of a test, and for that of the source, whose names are others elsewhere."""
 
 
 class Proof:
-    """Whether a test was passed before by the very same texts."""
+    """Whether a test was passed before by the very same programs."""
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class Proof:
 
         `beside` are the modules of `tests/support` that they import, or that made what they read.
         """
-        texts = [each.replace(str(folder), HERE) for each in scripts]
+        texts = [program(each, folder, ROOT) for each in scripts]
         texts += [(SUPPORT / f"{each}.py").read_text(encoding="utf-8") for each in beside]
         self._digest = digest_of([*texts, self._test_file.read_text(encoding="utf-8")])
         return not self._whole and _kept(self._store).get(self._name) == self._digest
@@ -61,6 +63,20 @@ class Proof:
         assert self._digest, "nothing was proven"
         if self._recording:
             _keep(self._store, self._name, self._digest)
+
+
+def program(text: str, *folders: Path) -> str:
+    """What a text says as a program, however it is broken into lines, in whatever `folders`.
+
+    How long their names are decides where lines are broken.
+    """
+    try:
+        said = ast.dump(ast.parse(text))
+    except SyntaxError:  # of a shell
+        said = text
+    for folder in folders:
+        said = said.replace(str(folder), HERE)
+    return said
 
 
 def digest_of(texts: Iterable[str]) -> str:
