@@ -18,17 +18,20 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from parity_jobs import WHOLE
 
+from gpu_studio.common.python_syntax import parsed
+
 RECORDING = WHOLE or "GPU_STUDIO_PROVE" in os.environ
 STORE = Path(__file__).parents[1] / "export" / "proven.json"
 SUPPORT = Path(__file__).parent
 ROOT = STORE.parents[2]
+SPARED = ("trained", "nothing, as it was proven before")
 HERE = "HERE"
 """Stands for a folder of a test, and for that of the source, whose names are others elsewhere."""
 
@@ -47,6 +50,8 @@ class Proof:
     ) -> None:
         self._name, self._test_file, self._store = name, test_file, store
         self._whole, self._recording, self._digest = whole, recording, ""
+        self.spared = False
+        """Whether nothing was trained."""
 
     def holds(self, scripts: Iterable[str], folder: Path, *beside: str) -> bool:
         """Whether scripts with these texts, made in a `folder` of the test, need no training.
@@ -56,11 +61,13 @@ class Proof:
         texts = [program(each, folder, ROOT) for each in scripts]
         texts += [(SUPPORT / f"{each}.py").read_text(encoding="utf-8") for each in beside]
         self._digest = digest_of([*texts, self._test_file.read_text(encoding="utf-8")])
-        return not self._whole and _kept(self._store).get(self._name) == self._digest
+        self.spared = not self._whole and _kept(self._store).get(self._name) == self._digest
+        return self.spared
 
     def keep(self) -> None:
         """Remember that these texts have passed the test, if that is asked for."""
         assert self._digest, "nothing was proven"
+        self.spared = False
         if self._recording:
             _keep(self._store, self._name, self._digest)
 
@@ -71,7 +78,7 @@ def program(text: str, *folders: Path) -> str:
     How long their names are decides where lines are broken.
     """
     try:
-        said = ast.dump(ast.parse(text))
+        said = ast.dump(parsed(text))
     except SyntaxError:  # of a shell
         said = text
     for folder in folders:
@@ -106,6 +113,18 @@ def _keep(store: Path, name: str, digest: str) -> None:
 
 
 @pytest.fixture
-def proof(request: pytest.FixtureRequest) -> Proof:
+def proof(request: pytest.FixtureRequest) -> Iterator[Proof]:
     """The proof of a test that trains scripts."""
-    return Proof(request.node.nodeid.removeprefix("tests/export/"), request.node.path)
+    made = Proof(request.node.nodeid.removeprefix("tests/export/"), request.node.path)
+    yield made
+    if made.spared:
+        request.node.user_properties.append(SPARED)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests trained nothing."""
+    reports = (each for some in terminalreporter.stats.values() for each in some)
+    spared = {each.nodeid for each in reports if SPARED in getattr(each, "user_properties", ())}
+    if spared:
+        said = f"{len(spared)} tests trained no script, as theirs were proven before"
+        terminalreporter.line(f"{said}: make whole trains all")

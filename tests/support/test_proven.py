@@ -67,6 +67,16 @@ def test_that_what_failed_or_was_not_asked_for_is_not_kept(proved: Path) -> None
     assert not again.holds(["one()", f'exec "{proved}/two"'], proved, "proven"), "all is trained"
 
 
+def test_that_a_test_tells_whether_it_was_spared_the_training(proved: Path) -> None:
+    proof = Proof("a", proved / "test_scripts.py", proved / "proven.json", whole=False)
+    assert proof.holds(["one()", f'exec "{proved}/two"'], proved, "proven")
+    assert proof.spared
+    proof.keep()  # one that trains each time
+    assert not proof.spared
+    assert not proof.holds(["two()"], proved)
+    assert not proof.spared
+
+
 def test_that_each_kept_proof_is_of_a_test_that_there_is() -> None:
     for name in json.loads(STORE.read_text()):
         file, test = name.partition("[")[0].split("::")

@@ -239,6 +239,8 @@ def test_that_classes_of_steps_and_pixels_have_their_weights_and_rows_of_numbers
     assert Target((8, 8, 1), measured=True, ids=2).names_classes
     assert not Target((3,), ids=3).names_classes
     assert not Target((8, 8, 1), measured=True).names_classes
+    assert Target((), ids=3).names_classes
+    assert not Target((), ids=None).names_classes  # whole numbers below 0, or too large
 
 
 def test_that_weights_of_classes_beside_those_of_samples_are_refused():

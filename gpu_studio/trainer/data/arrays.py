@@ -45,7 +45,7 @@ def split_of(
             lambda at, each: _weights(source, called(weights_name, at), each), weights
         ),
         lacking=tuple(each for each in found if each is not None),
-        signed=not inside and are_ids(seen) and _no_id(seen) is not None,
+        signed=not inside and are_ids(seen) and not _can_be_ids(seen),
     )
 
 
@@ -149,10 +149,9 @@ def _weights(source: str, name: str, weights: Array) -> Array:
     return _finite(source, name, weights)
 
 
-def _no_id(numbers: Array) -> int | None:
-    """Return one of these whole numbers that is no id, if there is one."""
-    low, high = int(numbers.min()), int(numbers.max())
-    return low if low < 0 else high if high > np.iinfo(np.int32).max else None
+def _can_be_ids(numbers: Array) -> bool:
+    """Whether all of these whole numbers can number something."""
+    return int(numbers.min()) >= 0 and int(numbers.max()) <= np.iinfo(np.int32).max
 
 
 def _finite(source: str, name: str, found: Array, *, lacks: bool = False) -> Array:
