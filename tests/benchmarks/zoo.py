@@ -33,9 +33,12 @@ from gpu_studio.contract.consent import allow_folder
 from gpu_studio.runs.questions.ask import AskError
 
 AT_ONCE = 2
-SPEED = {"epochs": 12, "checkpoint": {"every_epochs": 0}}
+SPEED: Mapping[str, Any] = {"epochs": 12, "checkpoint": {"every_epochs": 0}}
 NEAR = 0.2
 """Epochs of some hundredths of a second differ by so much from one run to the next."""
+LONG = 5.0
+"""Seconds of epochs that tell which of two that are near to each other is faster."""
+MOST_EPOCHS = 300
 COLOURS = {"equal": "green", "alike": "green", "refused": "yellow"}
 Results = Mapping[str, Mapping[str, Verdict]]
 
@@ -184,17 +187,23 @@ def _speed(named: Sequence[Program], place: Workplace, *, as_json: bool) -> int:
 
 
 def _measured(program: Program, folder: Path) -> float | str:
-    """How much faster than `fit` a program trains: the median of three where one is near to it."""
+    """How much faster than `fit` a program trains, by its epochs in the median.
 
-    def once() -> float | str:
-        mine = zoo_runs.trained([program], "none", folder, **SPEED)[program.name]
-        reference = zoo_runs.fitted([program.name], folder, **SPEED, as_written=True)[program.name]
-        return _ratio(mine, reference)
+    Where one is near to it, the median of three times, each long enough to tell.
+    """
 
-    first = once()
+    def once(epochs: int) -> tuple[Trained, Trained]:
+        settings = SPEED | {"epochs": epochs}
+        mine = zoo_runs.trained([program], "none", folder, **settings)[program.name]
+        theirs = zoo_runs.fitted([program.name], folder, **settings, as_written=True)
+        return mine, theirs[program.name]
+
+    mine, reference = once(SPEED["epochs"])
+    first = _ratio(mine, reference)
     if isinstance(first, str) or abs(first - 1) > NEAR:
         return first
-    ratios = [first, once(), once()]
+    epochs = min(MOST_EPOCHS, max(SPEED["epochs"], int(LONG / _median_epoch(reference))))
+    ratios = [_ratio(*once(epochs)) for _ in range(3)]
     return statistics.median(each for each in ratios if isinstance(each, float))
 
 
