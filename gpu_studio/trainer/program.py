@@ -366,12 +366,15 @@ class Program:
         loss = tf.reduce_sum(weight * judged.losses)
         if judged.counted is None:
             return loss
-        # The mean over what counts in the whole batch, which the replicas share.
+        return tf.math.divide_no_nan(loss, self._count_of_batch(context, weight, judged))
+
+    def _count_of_batch(self, context: Any, weight: Any, judged: Judged) -> Any:
+        """Return how much counts in the whole batch, which the replicas share."""
         counted = tf.reduce_sum(weight * judged.counted)
         if self._replicas > 1:
             with between_replicas():
                 counted = context.all_reduce(tf.distribute.ReduceOp.SUM, counted)
-        return tf.math.divide_no_nan(loss, counted)
+        return counted
 
     def _penalty(self, caught: Caught, part: BatchPart) -> Any:
         """Return this part's share of the regularizers and of the losses that layers add."""

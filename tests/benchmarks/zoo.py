@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 from workplace import Workplace, workplace
 from zoo_runs import Trained, Verdict
-from zoo_table import WAYS, ZOO, Program, programs
+from zoo_table import CLUSTERS, WAYS, ZOO, Program, programs
 
 from gpu_studio.contract.consent import allow_folder
 from gpu_studio.runs.questions.ask import AskError
@@ -63,7 +63,8 @@ def main(words: Sequence[str]) -> int:
 def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=zoo", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs; all by default")
-    parser.add_argument("--ways", nargs="+", choices=list(WAYS), help="strategies; all by default")
+    told = f"strategies; all by default, but for {', '.join(CLUSTERS)}"
+    parser.add_argument("--ways", nargs="+", choices=[*WAYS, *CLUSTERS], help=told)
     parser.add_argument("--speed", action="store_true", help="samples a second, against fit")
     parser.add_argument("--wrong", action="store_true", help="what is said of wrong programs")
     parser.add_argument("--export", action="store_true", help="their scripts, against fit")

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import tomli_w
+import warm_members
 import warm_python
-from training_runs import Finished
-from zoo_table import Program
+from training_runs import Finished, running
+from zoo_table import CLUSTERS, Program
 
 from gpu_studio import plan as plans
 from gpu_studio.contract import events
@@ -54,6 +55,8 @@ def trained(
     """Train programs one way, all in one process; `training` changes that part of their plans."""
     documents = {each.name: each.document(way, **training) for each in programs}
     made = {name: plans.loads(tomli_w.dumps(each)) for name, each in documents.items()}
+    if way in CLUSTERS:
+        return {name: _together(plan, folder) for name, plan in made.items()}
     return trained_plans(made, folder)
 
 
@@ -65,18 +68,33 @@ def trained_plans(made: Mapping[str, plans.Plan], folder: Path) -> dict[str, Tra
         try:
             runs[name] = _prepared(plan, folder)
         except plans.PlanError as error:
-            problem = error.problems[0]
-            found[name] = Trained(refused=str(problem), advice=[problem.advice])
+            found[name] = _faulty(error)
     if runs:
         said = _run("zoo_train.py", [str(run.path) for run in runs.values()], folder)
         found |= {name: _read(run, said) for name, run in runs.items()}
     return found
 
 
+def _together(plan: plans.Plan, folder: Path) -> Trained:
+    """Train a plan whose run is several processes."""
+    try:
+        with running(plan, folder / "runs", trainer=warm_members.command()) as under_way:
+            return _told(under_way.finish())
+    except plans.PlanError as error:
+        return _faulty(error)
+    except subprocess.TimeoutExpired as error:
+        return Trained(crashed=f"it had not ended after {error.timeout:.0f} s")
+
+
 def fitted(names: Sequence[str], folder: Path, **training: Any) -> dict[str, Trained]:
     """The same programs by `fit`, all in one process."""
     said = _run("zoo_fit.py", [str(folder), json.dumps(training), *names], folder)
     return {name: _read_fit(folder, name, said) for name in names}
+
+
+def _faulty(error: plans.PlanError) -> Trained:
+    problem = error.problems[0]
+    return Trained(refused=str(problem), advice=[problem.advice])
 
 
 def _prepared(plan: plans.Plan, folder: Path) -> RunDirectory:
@@ -105,14 +123,17 @@ def _read(run: RunDirectory, said: str) -> Trained:
     tail, told = Tail(run.events_file), list[Any]()
     while batch := tail.read():
         told += batch
-    ended = Finished(run, told, 0, said)
+    return _told(Finished(run, told, 0, said))
+
+
+def _told(ended: Finished) -> Trained:
     failed = ended.of(events.Failed)
     if not failed and not ended.of(events.Finished):
-        return Trained(crashed="the process ended without a word", trace=said)
+        return Trained(crashed="the process ended without a word", trace=ended.log)
     if failed:
         return _failure(failed[0])
     marks = [each.time for each in ended.of(events.Epoch)]
-    saved = list(run.checkpoints.glob("step-*"))
+    saved = list(ended.directory.checkpoints.glob("step-*"))
     weights = list(ended.weights().values()) if saved else []
     warned = ended.of(events.Warned)
     return Trained(

@@ -23,7 +23,13 @@ WAYS: dict[str, Mapping[str, Any]] = {
     "placed": {"strategy": "placed", "placed": {"micro_batches": 1}},
     "placed, 2 parts": {"strategy": "placed", "placed": {"micro_batches": 2}},
 }
-IN_PARTS = ("mirrored", "central_storage", "placed, 2 parts")
+CLUSTERS: dict[str, Mapping[str, Any]] = {
+    "multi_worker": {"workers": 2},
+    "parameter_server": {"workers": 2, "servers": 1, "updates": "sync"},
+    "parameter_server, 1 worker": {"workers": 1, "servers": 1},
+}
+"""Ways that take several processes of this machine, which are no ways of the tests."""
+IN_PARTS = ("mirrored", "central_storage", "placed, 2 parts", "multi_worker", "parameter_server")
 """Where a batch comes in two parts, each of which draws and normalises by itself."""
 
 
@@ -68,8 +74,12 @@ class Program:
                 "metrics": ["auto"],
                 "checkpoint": {"monitor": "loss", "keep": 1},
             },
-            "distribution": dict(WAYS[way]),
+            "distribution": dict(WAYS.get(way, {})),
         }
+        if way in CLUSTERS:
+            strategy = way.partition(",")[0]
+            common["devices"], common["distribution"] = {}, {"strategy": strategy}
+            common["cluster"] = {**CLUSTERS[way], "trusted_network": True}
         own = _joined(common, _beside(self.plan, self.folder))
         if "file" in own["model"]:
             del own["model"]["python"]

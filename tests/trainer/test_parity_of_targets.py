@@ -84,7 +84,7 @@ CASES: dict[str, Case] = {
         loss='{ name = "sparse_categorical_crossentropy", ignore_class = 2 }', metrics="[]",
     ),
 }  # fmt: skip
-IN_ONE_PART = ("masked steps", "a class ignored")
+IN_ONE_PART = ("masked steps",)
 CHOSEN = {
     "none": (
         "one sigmoid, bools",
@@ -101,7 +101,7 @@ CHOSEN = {
     "one_device": ("spots",),
     "mirrored": ("one sigmoid, bools", "places apart", "masked steps"),
     "central_storage": ("a class ignored",),
-    "placed": ("labels", "spots", "masked steps"),
+    "placed": ("labels", "spots", "masked steps", "a class ignored"),
 }
 
 

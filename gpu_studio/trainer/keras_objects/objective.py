@@ -115,20 +115,21 @@ class Objective:
         sample_weight: Any,
         near: Callable[[Any], AbstractContextManager[Any]] = lambda _output: nullcontext(),
     ) -> list[Judged]:
-        """Return what each head makes of a part; all three are structures.
-
-        `near` gives the scope to compute an output's loss in.
-        """
-        wanted, made, weights = map(keras.tree.flatten, (targets, outputs, sample_weight))
-        found = []
+        """Return what each head makes of a part; `near` gives the scope of an output's loss."""
+        made, found = keras.tree.flatten(outputs), []
         for head in self.heads:
-            pair = wanted[head.target], made[head.output]
-            weighed = 0 if self.class_weight else head.weighed
-            mine = weights[weighed] if weights and weighed is not None else None
-            with near(pair[1]):
-                judged = head.loss.judged(*pair, mine)
-            found.append(Judged(head, *pair, *judged, mine))
+            output, (target, mine) = made[head.output], self.of_head(head, targets, sample_weight)
+            with near(output):
+                judged = head.loss.judged(target, output, mine)
+            found.append(Judged(head, target, output, *judged, mine))
         return found
+
+    def of_head(self, head: Head, targets: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Return a head's target, and its weights or None."""
+        weights, weighed = keras.tree.flatten(sample_weight), head.weighed
+        weighed = 0 if self.class_weight else weighed
+        mine = weights[weighed] if weights and weighed is not None else None
+        return keras.tree.flatten(targets)[head.target], mine
 
     def weighted(self, targets: Any, sample_weight: Any) -> Any:
         """Return the weights of samples, steps or pixels: the data's, or those of their classes."""
@@ -417,13 +418,11 @@ def _refuse_unknown(training: Training, outputs: Sequence[End]) -> None:
     names = [end.name for end in outputs]
     for name in training.outputs:
         if name not in names:
+            advice = f"Take training.outputs.{name} out of the plan."
             raise PlanRefused(
                 f"The plan says what the output {name} learns by, but the model's outputs are "
                 f"{listed(names)}.",
-                [
-                    sentence(choose_one(name, names)),
-                    f"Take training.outputs.{name} out of the plan.",
-                ],
+                [sentence(choose_one(name, names)), advice],
             )
 
 

@@ -22,11 +22,9 @@ import tensorflow as tf
 from gpu_studio.contract import Timeline, Warned
 from gpu_studio.contract.events import Event
 from gpu_studio.placement.stage_memory import at_once, turns_at_once
-from gpu_studio.plan.strategies.placed import MASKED_IN_PARTS
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.communication import CommunicationMeter
 from gpu_studio.trainer.environment import cores
-from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.input_wait import moment_after
 from gpu_studio.trainer.keras_objects.objective import Judged
 from gpu_studio.trainer.layer_state import (
@@ -41,6 +39,7 @@ from gpu_studio.trainer.layer_state import (
 )
 from gpu_studio.trainer.meters import Deltas, Meters, added_up
 from gpu_studio.trainer.model_layers import graph_of
+from gpu_studio.trainer.placed.counts import Counts
 from gpu_studio.trainer.placed.devices import Updates, following_inputs, move_slots
 from gpu_studio.trainer.placed.placing import LayerAssignment, PlacedModel
 from gpu_studio.trainer.placed.proof import Proof
@@ -202,6 +201,7 @@ class PlacedProgram(Program):
         )
         self._recorder = StepRecorder(self._proving, [self._timeline, self._meter.read], tell)
         self._traced: Any = None
+        self._counts = Counts(loss, ())
         for note in notes(placed, cut, optimizer):
             tell(note)
 
@@ -244,6 +244,8 @@ class PlacedProgram(Program):
 
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas, list[Any]]:
         self._traced = tf.compat.v1.get_default_graph()
+        batch = [(x, y, self.loss.weighted(y, own), weight) for x, y, own, weight in batch]
+        self._counts = Counts(self.loss, batch)
         turns, sums = self._turns(), Accumulation(self.placed.trainable_variables, self._at_once)
         with self._scopes(turns):
             results = [
@@ -259,7 +261,7 @@ class PlacedProgram(Program):
             return *self._together(results), computed
 
     def _evaluate_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
-        turns = self._turns()
+        turns, self._counts = self._turns(), Counts(self.loss, batch)
         with self._scopes(turns):
             results = [
                 self._judged(part, step, number, turns, training=False)
@@ -280,7 +282,7 @@ class PlacedProgram(Program):
         self, part: Any, step: Any, number: int, sums: Accumulation, turns: Turns
     ) -> _Result:
         x, y, sample_weight, weight = part
-        samples = sums.next_input(x), y, self.loss.weighted(y, sample_weight), weight
+        samples = sums.next_input(x), y, sample_weight, weight
         result = self._judged(samples, step, number, turns, training=True)
         sums.add(self.optimizer.scale_loss(result.trained))
         refuse_without(sums.whole, self.loss)
@@ -315,17 +317,14 @@ class PlacedProgram(Program):
         return called_in_stages(self.model, devices, caught.again, x, training=True)
 
     def _share(self, context: Any, weight: Any, judged: Judged) -> Any:
-        """Return this part's share of an output's loss. Raises PlanRefused.
-
-        Of several parts, the last is computed after the first one's gradients.
-        """
-        if judged.counted is not None and self._micro_batches > 1:
-            raise PlanRefused(
-                MASKED_IN_PARTS,
-                ["Set distribution.placed.micro_batches to 1.", "Or leave out the mask."],
-            )
+        """Return this part's share of an output's loss. Raises PlanRefused."""
         with _beside(judged.outputs):
             return super()._share(context, weight, judged)
+
+    def _count_of_batch(self, context: Any, weight: Any, judged: Judged) -> Any:
+        if self._micro_batches == 1:
+            return super()._count_of_batch(context, weight, judged)
+        return self._counts.of(judged)
 
     def _keep(self, results: list[_Result]) -> None:
         self._statistics.write([(result.caught, result.part) for result in results])
