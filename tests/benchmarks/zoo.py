@@ -194,7 +194,7 @@ def _measured(program: Program, folder: Path) -> float | str:
     """
 
     def once(epochs: int) -> tuple[Trained, Trained]:
-        settings = SPEED | {"epochs": epochs}
+        settings = {**SPEED, "epochs": epochs}
         mine = zoo_runs.trained([program], "none", folder, **settings)[program.name]
         theirs = zoo_runs.fitted([program.name], folder, **settings, as_written=True)
         return mine, theirs[program.name]
