@@ -11,9 +11,7 @@ here they follow from the step, so that a run can be resumed. Where a batch is i
 where each step's begin. Where a batch is in two parts, each draws by itself: shown are that the
 draws differ between steps and parts, that they repeat with the seed and after a resume, and that
 they have the mean and the variance that they should.
-
-Every plan is held against `fit` under `none`, and under each other strategy those that it could get
-wrong; GPU_STUDIO_WHOLE_PARITY=1 tests all under all."""
+"""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parity_jobs import CLOSE, TESTED, VALIDATED, WAYS, WHOLE, Case, Trained
+from parity_jobs import CLOSE, TESTED, VALIDATED, WAYS, Case, Trained
 
 pytestmark = pytest.mark.slow
 
@@ -100,37 +98,6 @@ NOISE_BY_XLA: dict[str, Case] = {
     "noise, later on a card": {"model": "pure_noise", "left_after": 5, "card": "later"},
 }
 
-# What shows nothing that another way or another test does not: left out unless the whole matrix is
-# asked for.
-LEFT_OUT: dict[str, set[str]] = {
-    "one_device": {*CASES, *IN_ONE_PART} - {"counting", "noise"},
-    "mirrored": {
-        *("orthogonal", "tied", "nested", "convolutional", "spectral_convolution", "listed"),
-        *("dictionary", "constrained", "softmax", "divergence_of_each"),
-        *("adamw", "adam, positions", "rmsprop, clipped by value", "nadam"),
-    },
-    # It differs from `mirrored` in where the weights are.
-    "central_storage": {*CASES}
-    - {
-        "embedded",
-        "spectral",
-        "counting",
-        "metered",
-        "adam",
-        "accumulated",
-        "constrained",
-        "ema, overwritten",
-        "nadam",
-    },
-    "placed": {
-        *("orthogonal", "tied", "nested", "own", "recurrent", "softmax", "spectral_convolution"),
-        *("listed", "dictionary", "constrained", "active", "divergence_of_each", "untrained"),
-        *("adamw", "adam, positions", "rmsprop, clipped by value", "nadam", "autoencoder_noise"),
-        *("accumulated", "ema, overwritten"),
-    },
-}
-
-
 APART: dict[str, Case] = {
     "normalised apart": {"model": "normalised"},
     "watched apart": {"model": "watched"},
@@ -142,11 +109,9 @@ def cases_of(way: str) -> dict[str, Case]:
     """What is trained one way."""
     together = {} if way == "placed" else dict(NORMALISED)
     in_one_part = {} if way in REPLICAS else IN_ONE_PART
-    left_out = set() if WHOLE else LEFT_OUT.get(way, set())
     together |= APART if way == "mirrored" else {}
     together |= COMPILED | NOISE_BY_XLA if way == "none" else {}
-    every = CASES | together | in_one_part | NOISE
-    return {name: case for name, case in every.items() if name not in left_out}
+    return CASES | together | in_one_part | NOISE
 
 
 COMPARED = [
