@@ -11,6 +11,7 @@ import sysconfig
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from gpu_studio.common.safe_files import open_regular
@@ -32,11 +33,17 @@ def module_environment(added: Mapping[str, str] | None = None) -> dict[str, str]
     PYTHONPATH is set only where Python could not find the package otherwise.
     """
     environment = {**os.environ, **(added or {})}
-    installed = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
-    if _ROOT not in installed:
+    if not _is_installed():
         paths = (str(_ROOT), environment.get("PYTHONPATH", ""))
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     return environment
+
+
+@cache
+def _is_installed() -> bool:
+    """Whether Python finds the package without PYTHONPATH."""
+    kinds = ("purelib", "platlib")
+    return _ROOT in {Path(sysconfig.get_path(kind)).resolve() for kind in kinds}
 
 
 def start_in_background(words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:

@@ -33,8 +33,11 @@ def cautions(plan: Plan, machine: Machine, measures: Sequence[str] = ()) -> tupl
 
 def checked(plan: Plan, machine: Machine, find: Find) -> tuple[Caution, ...]:
     """The warnings that `find` gives, without remedies that do not remove them or add a problem."""
+    found = tuple(find(plan))
+    if not any(caution.remedies for caution in found):
+        return found
     before = len(validate(plan, machine))
-    return tuple(_checked(caution, plan, machine, find, before) for caution in find(plan))
+    return tuple(_checked(caution, plan, machine, find, before) for caution in found)
 
 
 def on_one(plan: Plan, machine: Machine) -> Remedy:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan
 from plan_strategies import machines, plans
 
-from gpu_studio.plan import Card, Machine, Plan, logical_devices, validate, with_settings
+from gpu_studio.plan import Card, Machine, Plan, Problem, logical_devices, validate, with_settings
 from gpu_studio.plan.cautions import cautions
 from gpu_studio.plan.devices import replica_devices
 from gpu_studio.plan.edits.visibility import idle_cards, only_used
@@ -172,3 +172,19 @@ def test_that_cards_are_hidden_from_a_run_on_the_cpu():
     )
     assert [device.name for device in logical_devices(hidden, TWO_CARDS)] == ["CPU:0"]
     assert hidden.distribution.devices == ("CPU:0",)
+
+
+def test_that_a_plan_is_validated_only_for_a_remedy_that_is_to_be_tried(monkeypatch) -> None:
+    validated: list[Plan] = []
+
+    def counted(plan: Plan, machine: Machine) -> list[Problem]:
+        validated.append(plan)
+        return validate(plan, machine)
+
+    monkeypatch.setattr("gpu_studio.plan.cautions.validate", counted)
+    assert cautions(a_plan(), NO_CARDS) == ()
+    assert not validated
+    uneven = with_settings(a_plan(), [MIRRORED, "training.batch_size=255"])
+    assert [caution.name for caution in cautions(uneven, TWO_CARDS)] == ["uneven batch"]
+    assert validated[0] is uneven
+    assert len(validated) > 1

@@ -104,8 +104,10 @@ class ActionSet(QObject):
         action = QAction(spec.name, self._window)
         action.setObjectName(spec.id)
         action.setToolTip(_tip(spec))
-        action.setShortcut(QKeySequence(spec.shortcut))
-        action.setCheckable(bool(spec.one_of) or spec.checkable)
+        if spec.shortcut:
+            action.setShortcut(QKeySequence(spec.shortcut))
+        if spec.one_of or spec.checkable:
+            action.setCheckable(True)
         if spec.one_of:
             self._groups.setdefault(spec.one_of, QActionGroup(self)).addAction(action)
         self._window.addAction(action)
@@ -132,5 +134,7 @@ def _menu_of(spec: ActionSpec, menus: dict[str, QMenu]) -> QMenu:
 
 
 def _tip(spec: ActionSpec) -> str:
+    if not spec.shortcut:
+        return spec.tip
     keys = QKeySequence(spec.shortcut).toString(QKeySequence.SequenceFormat.NativeText)
-    return f"{spec.tip} ({keys})" if keys else spec.tip
+    return f"{spec.tip} ({keys})"

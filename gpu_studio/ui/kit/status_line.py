@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,15 +132,24 @@ def tensorflow_in_use() -> str:
 
     TensorFlow is not imported for that.
     """
-    from importlib.metadata import PackageNotFoundError, version
-
     place = Path(sys.prefix)
     home = Path.home()
     shown = f"~/{place.relative_to(home)}" if place.is_relative_to(home) else str(place)
+    version = _version_of_tensorflow()
+    return (
+        f"TensorFlow {version} · {shown}" if version else f"TensorFlow is not installed in {shown}"
+    )
+
+
+@cache
+def _version_of_tensorflow() -> str:
+    """The version, read once a process; empty if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
-        return f"TensorFlow {version('tensorflow')} · {shown}"
+        return version("tensorflow")
     except PackageNotFoundError:
-        return f"TensorFlow is not installed in {shown}"
+        return ""
 
 
 def _row(*widgets: QWidget) -> QWidget:

@@ -145,6 +145,7 @@ Less than in captions, and still to be read.
 _Role = QPalette.ColorRole
 
 
+@cache
 def mix(colour: str, ground: str, share: float) -> str:
     """`share` (0…1) of `colour` laid over `ground`, as an opaque `#rrggbb`."""
     over, under = QColor(colour), QColor(ground)
@@ -162,6 +163,7 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dim + 0.05)
 
 
+@cache
 def readable(colour: str, ground: str, text: str) -> str:
     """`colour`, moved towards the `text` colour just as far as it takes to be read on `ground`.
 
@@ -257,10 +259,16 @@ def font(role: FontRole) -> QFont:
     Where the bundled family is missing, the system's own sans or fixed-width font.
     """
     load_fonts()
-    family, pixels, weight = _LOOKS[role]
+    return QFont(_made(role, points(_LOOKS[role][1])))
+
+
+@cache
+def _made(role: FontRole, size: float) -> QFont:
+    """A font is made once for each size: a window asks for one hundreds of times."""
+    family, _, weight = _LOOKS[role]
     made = QFont(family)
     made.setStyleHint(QFont.StyleHint.Monospace if family == MONO else QFont.StyleHint.SansSerif)
-    made.setPointSizeF(points(pixels))
+    made.setPointSizeF(size)
     made.setWeight(weight)
     made.setFeature(QFont.Tag("tnum"), 1)
     return made

@@ -165,6 +165,7 @@ class OutlookCard(CardFrame):
         self._reader: FactsReader | None = None
         self._examination: ClusterExamination | None = None
         self._topology: Topology | None = None
+        self._drawn: PlanFacts | None = None
         self._pointed = ""
         self._found = Obstacles()
         self._stops: tuple[tuple[str, ...], ...] = ()
@@ -182,7 +183,7 @@ class OutlookCard(CardFrame):
     def set_facts(self, reader: FactsReader) -> None:
         """Follow what TensorFlow says about the plan."""
         self._reader = reader
-        reader.changed.connect(self._show)
+        reader.changed.connect(self._hear)
 
     def set_examination(self, examination: ClusterExamination) -> None:
         """Show what was found on the machines of a cluster plan."""
@@ -199,10 +200,21 @@ class OutlookCard(CardFrame):
         self._view = view
         self._show()
 
+    def _hear(self) -> None:
+        """Show what the facts say, or only what is being asked if they say nothing new."""
+        if self._view is not None and self._known() is self._drawn:
+            self._show_reader(self._drawn)
+        else:
+            self._show()
+
+    def _known(self) -> PlanFacts | None:
+        return self._reader.facts if self._reader else None
+
     def _show(self) -> None:
-        view, known = self._view, self._reader.facts if self._reader else None
+        view, known = self._view, self._known()
         if view is None:
             return
+        self._drawn = known
         lacking, seen_to = self._of_machines(view)
         standing = (*self._found.of(view), *lacking)
         wrong = len(mistakes(view.problems)) + len(lacking)

@@ -17,7 +17,7 @@ from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import AbsolutePlan, ModelSettings
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
-from gpu_studio.runs.sources import code_of, not_allowed, not_looked_into
+from gpu_studio.runs.sources import code_of, names_files, not_allowed, not_looked_into
 from gpu_studio.ui.kit import BackgroundTask, Note, Report, Tone, sentence
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class _Followed:
     plan: AbsolutePlan
     of_data: str
     of_model: str
+    lasts: bool
+    """Whether that cannot change: the plan names no file."""
 
     @property
     def content(self) -> tuple[str, str]:
@@ -143,6 +145,7 @@ class FactsReader(QObject):
         self.withheld: tuple[Path, ...] = ()
         self._command = command
         self._followed: _Followed | None = None
+        self._written: _Followed | None = None
         self._task = BackgroundTask("plan-facts", self)
         self._task.reported.connect(self._take)
         self._task.done.connect(self._take)
@@ -180,7 +183,7 @@ class FactsReader(QObject):
 
     def follow(self, plan: AbsolutePlan) -> None:
         """Follow the facts of `plan`. Asks only if the last facts do not hold."""
-        followed, withheld = _followed(plan), not_allowed(plan)
+        followed, withheld = self._written_out(plan), not_allowed(plan)
         same = self._followed is not None and followed.content == self._followed.content
         if same and withheld == self.withheld:
             return
@@ -194,11 +197,11 @@ class FactsReader(QObject):
 
     def known_of(self, plan: AbsolutePlan) -> PlanFacts | None:
         """Return the known facts of `plan`, followed or not, without asking."""
-        return self._remembered.get(_followed(plan).content)
+        return self._remembered.get(self._written_out(plan).content)
 
     def facts_so_far(self, plan: AbsolutePlan) -> PlanFacts | None:
         """Return what is known of `plan` so far, perhaps that it is refused, without asking."""
-        content = _followed(plan).content
+        content = self._written_out(plan).content
         if self._followed is not None and content == self._followed.content:
             return self.facts
         return self._remembered.get(content)
@@ -241,6 +244,15 @@ class FactsReader(QObject):
         self.blockSignals(True)
         self._leave()
         self._task.close()
+
+    def _written_out(self, plan: AbsolutePlan) -> _Followed:
+        """Return the plan with what its facts depend on, which is written out once for a plan.
+
+        But a file that it names may have changed since.
+        """
+        if self._written is None or self._written.plan is not plan or not self._written.lasts:
+            self._written = _followed(plan)
+        return self._written
 
     def _past_of(self, followed: _Followed) -> PlanFacts:
         """Return the last answer, as far as it concerns the same sources of data and model."""
@@ -336,7 +348,8 @@ class FactsReader(QObject):
 def _followed(plan: AbsolutePlan) -> _Followed:
     """Return the plan with everything known beforehand that its facts depend on."""
     questions = data_question(plan), model_question(plan, {})
-    return _Followed(plan, *(json.dumps(each, sort_keys=True) for each in questions))
+    data, model = (json.dumps(each, sort_keys=True) for each in questions)
+    return _Followed(plan, data, model, lasts=not names_files(plan))
 
 
 def _is_unnamed(plan: AbsolutePlan) -> bool:

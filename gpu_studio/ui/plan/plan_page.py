@@ -236,14 +236,16 @@ class PlanPage(Page):
         self.caption.setText(self._caption())
         self.caption.shorter = (self._caption().removesuffix(" yet"),)
         self.name.setVisible(self._document.plan is not None)
-        self._cards.setVisible(view is not None)
-        self._waiting.setVisible(view is None)
         if self._document.plan is not None and self.name.text() != self._document.plan.name:
             self.name.setText(self._document.plan.name)
         self._shown = view.plan if view else None
         if view is not None:
             for part in self._parts:
                 part.show_view(view)
+        # Only once they are filled: cards that are seen are laid out anew for whatever is put in.
+        self._waiting.setVisible(view is None)
+        self._cards.setVisible(view is not None)
+        if view is not None:
             self._ask()
 
     def _view(self) -> PlanView | None:

@@ -9,7 +9,8 @@ from PySide6.QtCore import QObject, Signal
 
 from gpu_studio.common.figures import plural
 from gpu_studio.placement.known_problems import known_problems
-from gpu_studio.plan import Machine, Plan, Problem, validate
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.plan import AbsolutePlan, Machine, Plan, Problem, validate
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.runs.sources import ConsentProblem, names_files, problems_of_files
 from gpu_studio.ui.machine.live_machine import Inventory, LiveMachine
@@ -41,6 +42,7 @@ class Readiness(QObject):
         self._inventory = inventory
         self._facts = facts
         self.problems: tuple[Problem, ...] = ()
+        self._known: PlanFacts | None = None
         self.also: Callable[[Plan, Machine | None], Sequence[Problem]] = _nothing_else
         """What else may be wrong with the plan, as when it goes on with a run."""
         document.changed.connect(self.check)
@@ -92,11 +94,22 @@ class Readiness(QObject):
         self.changed.emit()
 
     def _hear(self) -> None:
-        """Take in the facts about data and model if they change the obstacles."""
+        """Take in the facts about data and model if they change the obstacles.
+
+        That a question begins or ends changes none, unless it concerns files, which may change.
+        """
+        absolute = self._document.absolute
+        if absolute is None or (
+            self._so_far(absolute) is self._known and not names_files(absolute)
+        ):
+            return
         found = self._found()
         if found != self.problems:
             self.problems = found
             self.changed.emit()
+
+    def _so_far(self, absolute: AbsolutePlan) -> PlanFacts | None:
+        return self._facts.facts_so_far(absolute) if self._facts is not None else None
 
     def _found(self) -> tuple[Problem, ...]:
         plan, absolute, machine = self._document.plan, self._document.absolute, self.machine
@@ -104,7 +117,7 @@ class Readiness(QObject):
             return ()
         # As long as no cards are known, a plan's cards would only seem missing.
         known = machine if machine is self._inventory.machine else None
-        facts = self._facts.facts_so_far(absolute) if self._facts is not None else None
+        self._known = facts = self._so_far(absolute)
         plan = facts.completed(plan) if facts else plan
         here = (*allocator(plan, os.environ), *problems_of_files(plan, absolute))
         found = (*validate(plan, known), *here, *self.also(plan, known))

@@ -87,6 +87,12 @@ def test_that_the_bundled_fonts_are_there_and_their_digits_have_one_width(
     assert QFontInfo(font("heading")).pixelSize() == 19
 
 
+def test_that_a_font_that_was_changed_is_no_other_widgets(qapp: QApplication) -> None:
+    mine = font("text")
+    mine.setItalic(True)
+    assert not font("text").italic()
+
+
 @BOTH
 def test_that_the_style_sheet_has_a_value_in_every_place(
     qapp: QApplication, tokens: Tokens
