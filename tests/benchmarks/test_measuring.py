@@ -84,18 +84,25 @@ def test_that_a_program_works_in_the_workplace_and_answers_in_json(tmp_path, mon
         assert place.program("where.py") == str(place.folder.resolve())
 
 
-@pytest.mark.parametrize(("foretold", "runs"), [(114, 2), (116, card_memory.MOST_RUNS)])
-def test_that_a_case_that_seems_to_hold_far_less_than_predicted_is_trained_again(
-    monkeypatch, foretold, runs
+@pytest.mark.parametrize(("foretold", "held", "runs"), [(114, 100, 2), (116, 120, 3)])
+def test_that_a_case_that_seems_to_hold_far_less_than_predicted_is_trained_for_longer(
+    monkeypatch, foretold, held, runs
 ):
-    """Its fullest step is chance: the third run is fuller than the first two, the last fullest."""
-    trained = iter([100, 90, 110, 90, 90, 90, 90, 120])
-    monkeypatch.setattr(
-        card_memory, "peaks_of", lambda *_: {"GPU:0": next(trained) * MIB, "GPU:1": 0}
-    )
+    """Its fullest step is chance: a run of many steps shows a fuller one than short ones do."""
+    trained = []
+
+    def peaks_of(_, plan):
+        trained.append(plan.training.epochs)
+        return {"GPU:0": (100, 90, 120)[len(trained) - 1] * MIB, "GPU:1": 0}
+
+    monkeypatch.setattr(card_memory, "peaks_of", peaks_of)
     slices = [(["GPU:0"], foretold * MIB), (["GPU:1"], 2 * MIB)]
+    plan = card_memory.for_steps(Plan(), card_memory.STEPS)
     with workplace() as place:
-        found = card_memory.compared(place, Plan(), slices, 2)
-    held = {2: 100, card_memory.MOST_RUNS: 120}[runs]
+        found = card_memory.compared(place, plan, slices, 2)
     assert found == [(["GPU:0"], foretold * MIB, held * MIB)]
-    assert len(list(trained)) == card_memory.MOST_RUNS - runs
+    batch, few, many = Plan().training.batch_size, card_memory.STEPS, card_memory.MANY_STEPS
+    steps = [each * card_memory.SAMPLES / batch for each in trained]
+    assert steps[:2] == [few, few]
+    assert all(many <= each < many + card_memory.SAMPLES / batch for each in steps[2:])
+    assert len(trained) == runs

@@ -83,6 +83,8 @@ class Graph:
         self.given = frozenset(self.numbers[x.ref()] for x in given)
         self.results = [self.numbers[x.ref()] for x in (*graph.outputs, *given)]
         self._captured = {tensor.ref() for tensor in graph.internal_captures}
+        self.moved: Mapping[str, tuple[int, ...]] = {}
+        """What products take instead on a card, by name; see `moved_factors`."""
         self._places = {op.name: place for place, op in enumerate(self.operations)}
 
     def size(self, tensor: Any) -> Size:
@@ -107,7 +109,11 @@ class Graph:
     def as_on(self, kind: str) -> list[Operation]:
         """Return the operations with what their kernels need on a "CPU" or a "GPU"."""
         scratch = scratch_on_cpu if kind == "CPU" else scratch_on_card
-        return [self._operation(op, scratch, on_cpu=kind == "CPU") for op in self.operations]
+        operations = [self._operation(op, scratch, on_cpu=kind == "CPU") for op in self.operations]
+        for name, takes in self.moved.items() if kind == "GPU" else ():
+            place = self._places[name]
+            operations[place] = replace(operations[place], takes=takes)
+        return operations
 
     def with_turns_ahead(self) -> list[Operation]:
         """Return the operations on a card, where loops also hold what their turns make ahead."""

@@ -22,6 +22,7 @@ from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.way_forward import held_forward
 from gpu_studio.trainer.answers.going_back import TAPE, is_taped, own_gradients
+from gpu_studio.trainer.answers.moved_factors import moved_factors
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.sent_tensors import (
     given_back,
@@ -205,6 +206,7 @@ class _Step:
         self.graph = Graph(trace.graph, trace.batch)
         self._own = own_gradients(self.graph.operations, trace.layer_of, trace.gradients)
         self._kept = self._kept_tensors()
+        self.graph.moved = moved_factors(self.graph, self._is_backward)
 
     # Layers
 

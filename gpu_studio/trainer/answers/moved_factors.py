@@ -1,0 +1,59 @@
+"""Constant factors that TensorFlow's optimizer of graphs moves to an earlier product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gpu_studio.trainer.answers.step_operations import Graph, root
+
+
+def moved_factors(
+    graph: Graph, is_backward: Callable[[Any], bool]
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the tensors that products take, by name, where a constant factor comes earlier.
+
+    Of (g · x) · c the optimizer makes (g · c) · x, as in the gradient of gelu. The first product
+    could be written over x, which was kept; it cannot now, nor over the gradient g as long as
+    another operation needs that (seen in a trace). Which of the two meets the factor hangs on
+    names, which are others where layers are placed: this way more is held.
+    """
+    late, found = _late(graph, is_backward), dict[str, tuple[int, ...]]()
+    for first, second in _in_a_row(graph):
+        constant = [x for x in second.inputs if x.op.type == "Const" and x.shape.rank == 0]
+        kept = [x for x in first.inputs if x.op not in late and graph.size(x).per_sample]
+        coming = [x for x in first.inputs if x.op in late]
+        if len(constant) == len(kept) == len(coming) == 1:
+            found[first.name] = _numbers(graph, *coming, *constant)
+            found[second.name] = _numbers(graph, first.outputs[0], *kept)
+    return found
+
+
+def _numbers(graph: Graph, *tensors: Any) -> tuple[int, ...]:
+    return tuple(graph.numbers[x.ref()] for x in tensors)
+
+
+def _late(graph: Graph, is_backward: Callable[[Any], bool]) -> set[Any]:
+    """Return the operations that go backward, or need what does, such as sums of gradients."""
+    late: set[Any] = set()
+    for op in graph.operations:
+        if is_backward(op) or any(x.op in late for x in op.inputs):
+            late.add(op)
+    return late
+
+
+def _in_a_row(graph: Graph) -> Iterator[tuple[Any, Any]]:
+    """Yield pairs of products, of which only the second takes what the first makes."""
+    takers: dict[Any, list[Any]] = {}
+    for op in graph.operations:
+        for x in op.inputs:
+            takers.setdefault(x.op, []).append(op)
+    for op in graph.operations:
+        pair = op, *takers.get(op, ())
+        if len(pair) == 2 and all(map(_is_product, pair)):
+            yield pair[0], pair[1]
+
+
+def _is_product(op: Any) -> bool:
+    """Whether it is one that takes memory: a product with one takes none."""
+    return op.type == "Mul" and root(op.outputs[0]) is op.outputs[0]
