@@ -16,7 +16,8 @@ def moved_factors(
     Of (g · x) · c the optimizer makes (g · c) · x, as in the gradient of gelu. The first product
     could be written over x, which was kept; it cannot now, nor over the gradient g as long as
     another operation needs that (seen in a trace). Which of the two meets the factor hangs on
-    names, which are others where layers are placed: this way more is held.
+    names, which are others where layers are placed: this way more is held. In a longer product the
+    factor goes to what follows.
     """
     late, found = _late(graph, is_backward), dict[str, tuple[int, ...]]()
     for first, second in _in_a_row(graph):
@@ -43,15 +44,19 @@ def _late(graph: Graph, is_backward: Callable[[Any], bool]) -> set[Any]:
 
 
 def _in_a_row(graph: Graph) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of products, of which only the second takes what the first makes."""
+    """Yield the last two of the products that are alone in taking what the one before makes."""
     takers: dict[Any, list[Any]] = {}
     for op in graph.operations:
         for x in op.inputs:
             takers.setdefault(x.op, []).append(op)
-    for op in graph.operations:
-        pair = op, *takers.get(op, ())
-        if len(pair) == 2 and all(map(_is_product, pair)):
-            yield pair[0], pair[1]
+    followers = {
+        op: some[0]
+        for op, some in takers.items()
+        if len(some) == 1 and _is_product(op) and _is_product(some[0])
+    }
+    for first, second in followers.items():
+        if second not in followers:
+            yield first, second
 
 
 def _is_product(op: Any) -> bool:

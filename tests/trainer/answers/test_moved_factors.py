@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 SAMPLES, WIDTH = 1009, 4
 
 
-def traced(*, factor=0.5, kept="a_kept", again=False):
+def traced(*, factor=0.5, kept="a_kept", again=False, longer=False):
     """The graph of a gradient that meets what was kept and then a factor; and what is rewritten."""
     import tensorflow as tf
 
@@ -24,6 +24,8 @@ def traced(*, factor=0.5, kept="a_kept", again=False):
         half = tf.constant(factor, name="half")
         first = tf.multiply(g, x, name="back/first")
         second = tf.multiply(first, half, name="back/second")
+        if longer:
+            second = tf.multiply(second, y, name="back/third")
         others = tf.sin(g, name="back/other") + (first if again else 0.0)
         return tf.reduce_sum(y), tf.add(second, others, name="back/sum")
 
@@ -78,8 +80,9 @@ def test_that_it_does_so_too_where_the_names_give_the_factor_to_what_was_kept():
     assert named(graph, moved_factors(graph, back))["back/first"] == {"back/g", "half"}
 
 
-@pytest.mark.parametrize("about", [{"factor": 1.0}, {"again": True}])
-def test_that_a_factor_stays_that_is_one_or_whose_product_others_take(about):
+@pytest.mark.parametrize("about", [{"factor": 1.0}, {"again": True}, {"longer": True}])
+def test_that_a_factor_stays_that_is_one_or_has_another_product_before_or_behind_it(about):
+    """That it is one, that others take the product, or that what follows gets the factor."""
     from gpu_studio.trainer.answers.moved_factors import moved_factors
 
     graph, _ = traced(**about)
