@@ -27,7 +27,13 @@ from gpu_studio.export.fit_shares import (
     ROWS_ONCE,
     SHARES,
 )
-from gpu_studio.export.fit_streams import AFTER_DATA, AS_DATASET, COPIED, NEXT_ONES
+from gpu_studio.export.fit_streams import (
+    AFTER_DATA,
+    AS_DATASET,
+    COPIED,
+    NEXT_ONES,
+    seeds_generators,
+)
 from gpu_studio.export.fit_workers import (
     SETUP,
     SETUP_SERVED,
@@ -100,7 +106,12 @@ training, validation, test = (
 )"""
 _HELD = """\
 if inspect.isgenerator(validation):
+    $before
     validation = next_ones($given)$copied"""
+_LOOKED_AT = """\
+if inspect.isgenerator(training):  # both may draw the same random numbers
+    looked_at = [*itertools.islice(training, 2)]
+    training = (each for each in itertools.chain(looked_at, training))"""
 
 _TRAIN = """\
 def train($parameters):
@@ -155,7 +166,9 @@ $known
 $skip
 if isinstance(training, keras.utils.PyDataset):
     steps = steps or len(training)
-    training = in_order(training, arguments.epochs)"""
+    training = in_order(training, arguments.epochs)
+validation = by_passes(validation, 1$passed)
+test = by_passes(test, 2)"""
 _GENERATED = """\
 if inspect.isgenerator(training):
     training = as_dataset(training)"""
@@ -346,7 +359,7 @@ def _batched(fitted: FittedPlan, known: str) -> str:
         asked = fitted.plan.training.steps_per_epoch or None
         once = not fitted.seen.endless and not asked
         skip = SKIPPED_OF_STREAM if fitted.facts.clusters else ""
-        made = fill(_STREAMED, asked=str(asked), known=known, skip=skip)
+        made = fill(_STREAMED, asked=str(asked), known=known, skip=skip, passed=_passed(fitted))
         return made + (_READ_ONCE if once else "")
     asked, clusters = fitted.plan.training.steps_per_epoch, fitted.facts.clusters
     if asked:
@@ -373,11 +386,17 @@ def _generated(fitted: FittedPlan) -> str:
     lines += [_COPIES] if several else []
     if most:
         copied = ".map(copied)" if several else ""
-        often = fitted.plan.training.validation_freq
-        passed = f", begun // {often}" if often > 1 else ", begun"
-        given = f"validation, {most}{passed if fitted.facts.clusters else ''}"
-        lines.append(fill(_HELD, given=given, copied=copied))
+        before = "" if seeds_generators(fitted) or _builds_first(fitted) else _LOOKED_AT
+        given = f"validation, {most}{_passed(fitted)}"
+        lines.append(fill(_HELD, before=before, given=given, copied=copied))
     return "\n".join(lines)
+
+
+def _passed(fitted: FittedPlan) -> str:
+    """Return the argument that says how many validations were before this start."""
+    often = fitted.plan.training.validation_freq
+    passed = f", begun // {often}" if often > 1 else ", begun"
+    return passed if fitted.facts.clusters else ""
 
 
 def _fit_arguments(fitted: FittedPlan) -> Iterator[str]:

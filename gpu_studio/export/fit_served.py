@@ -69,8 +69,7 @@ def serve_steps(model, strategy):
 
     def add_up(value):
         # What counts in the whole batch, of which a worker may have a part.
-        $refuse_counted
-        return value
+        $counted
 
     $reducing
 
@@ -108,7 +107,8 @@ def serve_steps(model, strategy):
         kinds = keras.tree.map_structure(kind, batch)
         key = of.__name__, str(kinds)
         if key not in functions:
-            given = [kinds, *(tf.TensorSpec([], each.dtype) for each in more)]
+            numbers = [tf.TensorSpec([None][: each.ndim], each.dtype) for each in more]
+            given = [kinds, *numbers]
             made = tf.function(replica, autograph=False, input_signature=given)
             with strategy.scope():
                 refuse_python(made.get_concrete_function().graph)
@@ -216,8 +216,10 @@ def test(batches):
 
 _TOGETHER = """\
 learning, changing = [], []  # the variables that a step changes
+asks = {}  # whether a step asks what counts in all parts, by whether it trains
 
-def computed(batch, step, number, share):
+def computed(batch, step, number, share, counts):
+    here.counts, here.asked = counts, []
     weights = model.trainable_variables
     with tf.GradientTape() as tape:
         loss, caught, added = judged(batch, step, number, share, training=True)
@@ -230,10 +232,26 @@ def computed(batch, step, number, share):
     # Means over the parts count by their share of the samples, and so do gradients.
     shared_out = [tf.math.scalar_mul(tf.cast(share, g.dtype), g) for g, _ in pairs]
     changes = [change_of(*each, number, share) for each in left]
+    asks[True] = len(here.asked) > 0
     return added, [plain_of(g) for g in shared_out], changes
 
-def evaluated(batch, step, number, share):
-    return (judged(batch, step, number, share, training=False)[2],)
+def evaluated(batch, step, number, share, counts):
+    here.counts, here.asked = counts, []
+    found = (judged(batch, step, number, share, training=False)[2],)
+    asks[False] = len(here.asked) > 0
+    return found
+
+def counts_of(batch, step, number, share, training):
+    \"\"\"What counts in a part, in the order in which it is asked for.\"\"\"
+    here.counts, here.asked = None, []
+    judged(batch, step, number, share, training)
+    return tf.stack(here.asked)
+
+def counts_trained(*part):
+    return counts_of(*part, training=True)
+
+def counts_evaluated(*part):
+    return counts_of(*part, training=False)
 
 def update(gradients, changes):
     for variable, parts in zip(changing, zip(*changes)):
@@ -246,17 +264,26 @@ def update(gradients, changes):
 def part_of(batch, rows):
     return keras.tree.map_structure(lambda each: each[rows], batch)
 
+def done(of, arguments):
+    \"\"\"What the workers make of all parts.\"\"\"
+    given = [dispatch.give(compiled(of, *each), each) for each in arguments]
+    return [dispatch.result(each) for each in given]
+
 def done_in_parts(of, batch, step):
     \"\"\"What the workers make of a batch, of which each has a part.\"\"\"
-    size, given = len(keras.tree.flatten(batch)[0]), []
+    size, parts = len(keras.tree.flatten(batch)[0]), []
     shared_out = np.array_split(np.arange(size), min(size, workers))
     for number, rows in enumerate(shared_out):
         part = part_of(batch, slice(rows[0], rows[-1] + 1))
         share = tf.constant(len(rows) / size, tf.float32)
         numbered = tf.constant(step, tf.int64), tf.constant(number, tf.int64)
-        arguments = (part, *numbered, share)
-        given.append(dispatch.give(compiled(of, *arguments), arguments))
-    found = [dispatch.result(each) for each in given]
+        parts.append((part, *numbered, share))
+    counts = tf.zeros([0])
+    compiled(of, *parts[0], counts)
+    if asks[of is computed]:
+        counting = counts_trained if of is computed else counts_evaluated
+        counts = tf.add_n(done(counting, parts))
+    found = done(of, [(*each, counts) for each in parts])
     for added, *_ in found:
         count(added)
     return found
@@ -273,9 +300,9 @@ def test(batches):
     done_in_parts(evaluated, batch, -numbers.batch)
     return measured()"""
 
-_REFUSE_COUNTED = """\
-if workers > 1:
-    refuse_counted(workers)"""
+_COUNTED = """\
+here.asked.append(value)
+return value if here.counts is None else here.counts[len(here.asked) - 1]"""
 _COMPILED = """\
 joins = tf.function(update, autograph=False, reduce_retracing=True)
 functions["update"] = joins"""
@@ -305,7 +332,7 @@ def fit_served(fitted: FittedPlan) -> str:
     serve = fill(
         _SERVE,
         how=_HOW_ALONE if alone else _HOW_TOGETHER,
-        refuse_counted="" if alone else _REFUSE_COUNTED,
+        counted="return value" if alone else _COUNTED,
         reducing=REDUCING,
         reduced=REDUCED,
         seeds=SHARE,
@@ -323,7 +350,6 @@ def fit_served(fitted: FittedPlan) -> str:
         parts.append(functions_of("callbacks/hooks.py", "is_terminating", "overrides"))
         parts.append(_REFUSED_STEPS)
     if not alone:
-        parts += [functions_of("served/refusals.py", "refuse_counted")]
         parts += [functions_of("served/program.py", "plain_of", "sum_of_parts")]
         parts += [IN_ONE_PLACE, JOINED]
     return "".join([*parts, AHEAD, "\n\n", ASSIGNED, _CAUGHT, serve])

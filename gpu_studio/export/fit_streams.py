@@ -25,33 +25,6 @@ def load_data():
 
 $again
 $seeds
-def in_order(files, epochs):
-    \"\"\"The batches of all epochs of a `PyDataset`: $order.\"\"\"
-
-    def batches():
-        set_seeds(SEED, 0)
-        files.on_epoch_end()  # as `fit` does before it begins
-        for epoch in range(epochs):
-            set_seeds(SEED, epoch)
-            files.on_epoch_begin()
-            set_seeds(SEED, epoch)
-            $generator
-            for place in $places:
-                yield tuple(files[int(place)])
-            set_seeds(SEED, epoch + 1)
-            files.on_epoch_end()
-
-    def kind(array):
-        return tf.TensorSpec((None, *array.shape[1:]), array.dtype)
-
-    kinds = keras.tree.map_structure(kind, tuple(files[0]))
-    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
-"""
-_SEEDS = functions_of("data/python_streams.py", "set_seeds").removesuffix("\n")
-_OPENED_ANEW = "training, *others = map(read_anew, (training, *others), range(3))"
-_READ_ANEW = (
-    functions_of("user_code/stream_kinds.py", "opener")
-    + """\
 DRAWING = threading.Lock()
 
 
@@ -75,6 +48,80 @@ def drawing(make, number, split):
         yield found[0]
 
 
+def one_pass(files, number, split, places):
+    \"\"\"The batches of a pass over a `PyDataset`.\"\"\"
+
+    def made():
+        yield from (tuple(files[int(place)]) for place in places)
+
+    with DRAWING:
+        set_seeds(SEED, number, split)
+        files.on_epoch_begin()
+    yield from drawing(made, number, split)
+
+
+def end_pass(files, number, split):
+    \"\"\"Tell a `PyDataset` that a pass is over.\"\"\"
+    with DRAWING:
+        set_seeds(SEED, number, split)
+        files.on_epoch_end()
+
+
+def in_order(files, epochs):
+    \"\"\"The batches of all epochs of a `PyDataset`: $order.\"\"\"
+
+    def batches():
+        end_pass(files, 0, 0)  # as `fit` does before it begins
+        for epoch in range(epochs):
+            $generator
+            yield from one_pass(files, epoch, 0, $places)
+            end_pass(files, epoch + 1, 0)
+
+    return as_batches(files, batches)
+
+
+def by_passes(files, split, passed=0):
+    \"\"\"The batches of a `PyDataset` to evaluate on, so many passes of which are over.
+
+    It draws by the seed, the pass and the split alone; all else is left as it is.
+    \"\"\"
+    if not isinstance(files, keras.utils.PyDataset):
+        return files
+    passes, ends = itertools.count(passed), itertools.count()
+
+    def batches():
+        number = next(passes)
+        # `fit` tells one at each end, and one before each beginning.
+        for end in ends:
+            end_pass(files, end, split)
+            if end == 2 * number:
+                break
+        yield from one_pass(files, number, split, places_of(files))
+
+    return as_batches(files, batches)
+
+
+def places_of(files):
+    \"\"\"The numbers of the batches of a `PyDataset`, which may be without end.\"\"\"
+    many = files.num_batches
+    return itertools.count() if many is None else range(many)
+
+
+def as_batches(files, batches):
+    \"\"\"A dataset of what `batches` yields, which is like the first two.\"\"\"
+    first, *_ = [tuple(files[each]) for each in itertools.islice(places_of(files), 2)]
+
+    def kind(array):
+        return tf.TensorSpec((None, *array.shape[1:]), array.dtype)
+
+    kinds = keras.tree.map_structure(kind, first)
+    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
+"""
+_SEEDS = functions_of("data/python_streams.py", "set_seeds").removesuffix("\n")
+_OPENED_ANEW = "training, *others = map(read_anew, (training, *others), range(3))"
+_READ_ANEW = (
+    functions_of("user_code/stream_kinds.py", "opener")
+    + """\
 def read_anew(value, split):
     \"\"\"A dataset of what a function yields, which begins anew in each epoch.
 
@@ -139,16 +186,16 @@ _BATCHED = "training, *others = (each.batch(BATCH_SIZE) for each in (training, *
 AS_DATASET = """\
 def as_dataset(generator):
     \"\"\"A generator as a dataset of its batches, which none of them misses.\"\"\"
-    first = tuple(next(generator))
+    first = [tuple(batch) for batch in itertools.islice(generator, 2)]
 
     def kind(array):
         return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
 
     def batches():
-        yield first
+        yield from first
         yield from generator
 
-    kinds = keras.tree.map_structure(kind, first)
+    kinds = keras.tree.map_structure(kind, first[0])
     return tf.data.Dataset.from_generator(batches, output_signature=kinds)
 
 

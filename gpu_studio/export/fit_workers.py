@@ -47,7 +47,7 @@ def share_out_batches(strategy):
     \"\"\"
     replicas = strategy.num_replicas_in_sync
     mine = len(strategy.extended.worker_devices)
-    first = strategy.cluster_resolver.task_id * mine
+    first = (strategy.cluster_resolver.task_id or 0) * mine  # alone it has no number
 
     def cut(batch):
         size = tf.shape(keras.tree.flatten(batch)[0], tf.int64)[0]

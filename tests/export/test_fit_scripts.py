@@ -35,14 +35,16 @@ WAYS = {
     "rare_fault": "mirrored",
     "headlines": "placed, 2 parts",
     "ratings": "central_storage",
+    "plateau": "multi_worker",
 }
-"""Of the last batches of the last two, a part has no sample or other rows of a table than one."""
+"""Of the last batches of two of them, a part has no sample or other rows of a table than one; the
+last is the only worker."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("trained", "always"),
-    [(["rare_fault"], True), (["ticker", "two_tasks", "headlines", "ratings"], False)],
+    [(["rare_fault"], True), (["ticker", "two_tasks", "headlines", "ratings", "plateau"], False)],
     ids=["always", "unless proven"],
 )
 def test_that_a_script_trains_as_fit_trains(tmp_path, trained, always, proof):

@@ -44,9 +44,10 @@ TRAINED = {
     "ratings": "together",
     "ticker": "one worker",
     "plateau": "one worker",
+    "masked_steps": "together",
 }
 """Programs of the zoo: weights of classes; several outputs with weights of samples, and metrics of
-layers' own; a stream without end; callbacks."""
+layers' own; a stream without end; callbacks; steps that a layer masks, with a weight each."""
 
 
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
@@ -90,7 +91,8 @@ import tensorflow as tf
 def load(seed, weighed=False):
     x = np.random.default_rng(seed).normal(size=(203, 6)).astype("float32")
     y = np.round(np.abs(x[:, :1] * 2)).astype("float32")
-    arrays = (x, y, np.ones(203, "float32")) if weighed else (x, y)
+    weights = np.arange(203, dtype="float32") % 7
+    arrays = (x, y, weights) if weighed else (x, y)
     samples = tf.data.Dataset.from_tensor_slices(arrays).batch(7).unbatch()
     return samples.batch(20), samples.batch(20).take(3)
 
@@ -141,6 +143,8 @@ def halved():
 def at_steps():
     return AtSteps()
 """
+WEIGHED = ("data.options={ weighed = true }", "model.options={ weighed = true }")
+"""A mean over what counts in the whole batch, of which each worker has a part."""
 STREAM = DataFacts("load", "values", None, 0, streamed=f"batches of 20, {UNKNOWN_LENGTH}")
 BUILT = ModelFacts(
     learnt=Learnt("values", True, "loss", ("mse",), compiled=True),
@@ -185,7 +189,7 @@ def scripted(plan: Plan, folder: Path) -> Printed:
 @pytest.mark.processes
 def test_that_a_script_trains_what_a_run_with_servers_trains(tmp_path: Path, proof: Proof) -> None:
     own = allowed(tmp_path)
-    plan, separate = plan_of(own, "together"), plan_of(own, "apart")
+    plan, separate = (plan_of(own, way, "halved", *WEIGHED) for way in ("together", "apart"))
     texts = [text_of(plan, tmp_path / "together"), text_of(separate, tmp_path / "apart")]
     if proof.holds(texts, tmp_path):
         return
@@ -219,15 +223,10 @@ def test_that_what_a_run_refuses_once_it_has_model_and_callbacks_a_script_refuse
     tmp_path: Path, proof: Proof
 ) -> None:
     own = allowed(tmp_path)
-    options = ("data.options={ weighed = true }", "model.options={ weighed = true }")
-    steps, weighed = plan_of(own, "apart", "at_steps"), plan_of(own, "together", "halved", *options)
-    texts = [text_of(steps, tmp_path / "steps"), text_of(weighed, tmp_path / "weighed")]
-    if proof.holds(texts, tmp_path):
+    steps = plan_of(own, "apart", "at_steps")
+    if proof.holds([text_of(steps, tmp_path / "steps")], tmp_path):
         return
     said = scripted(steps, tmp_path / "steps")
     assert (said.code, said.epochs) == (1, [])
     assert "AtSteps of own.py:at_steps is called at each step, and each worker" in said.output
-    said = scripted(weighed, tmp_path / "weighed")
-    assert (said.code, said.epochs) == (1, [])
-    assert "mean over the targets that count in the whole batch, of which each" in said.output
     proof.keep()

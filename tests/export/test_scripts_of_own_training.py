@@ -80,7 +80,7 @@ def batches(seed):
         for at in range(0, 90, 9):
             yield x[at : at + 9] + 0.1 * np.random.normal(size=(9, 6)), y[at : at + 9]
 
-    return noisy
+    return noisy, Rows(x, y)
 
 
 def rows(seed):

@@ -41,7 +41,6 @@ SHARED = {
     "served/refusals.py": (
         "updated_together",
         "refuse_callbacks",
-        "refuse_counted",
         "refuse_alone",
         "refuse_overwriting",
         "refuse_written",

@@ -59,6 +59,18 @@ FACTS = {
         ),
     ),
     "rare_fault": PlanFacts(ARRAYS, COMPILED),
+    "masked_steps": PlanFacts(
+        replace(
+            ARRAYS,
+            x_shape=(7, 3),
+            y_shape=(7, 1),
+            weights=(ArrayFacts((), (7,)),),
+            arrays=("x", "y", "sample_weight"),
+        ),
+        replace(
+            COMPILED, learnt=Learnt("values", True, "mse", ("mae",), masked=True, compiled=True)
+        ),
+    ),
     "ticker": PlanFacts(ENDLESS, COMPILED),
     "two_tasks": PlanFacts(NESTED, OWN_STEPS),
     "delivery_time": PlanFacts(

@@ -29,19 +29,20 @@ from gpu_studio.trainer.served.dispatch import Dispatch
 from gpu_studio.trainer.served.homes import homes_of
 from gpu_studio.trainer.served.refusals import (
     refuse_alone,
-    refuse_counted,
     refuse_python,
     refuse_written,
 )
 from gpu_studio.trainer.served.shares import Shares, StepDone
 from gpu_studio.trainer.step_gradients import rows_once
 from gpu_studio.trainer.strategies import Spread
+from gpu_studio.trainer.whole_batches import as_part
 
 AHEAD = 2
 """So many pieces of work a worker has: one that it does, and the next."""
 TELL_SECONDS = 0.5
 Tell = Callable[[Sequence[WorkerShare], Sequence[int]], None]
 _NUMBER = tf.TensorSpec([], tf.int64)
+_COUNTS = tf.TensorSpec([None], tf.float32)
 
 
 class ServedProgram(Program):
@@ -83,6 +84,7 @@ class ServedProgram(Program):
             refuse_alone(self.model, optimizer)
         self._take_over()
         self._functions: dict[Any, Any] = {}
+        self._asks_for_counts = False
         self._written: list[Any] = []
         self._sums = tf.function(self._update, autograph=False, reduce_retracing=True)
 
@@ -115,8 +117,9 @@ class ServedProgram(Program):
             parts = self._parts_of(stream)
             number = tf.constant(-1 - first_batch - index, tf.int64)
             evaluates = self._function(self._evaluates_part, parts[0])
-            batches.append([self._give(evaluates, part, number, n) for n, part in enumerate(parts)])
-            told.append(_told_by(parts[0]))
+            counts = self._counts_in(parts, number, self._counts_evaluated)
+            batches.append(self._give_all(evaluates, parts, number, counts))
+            told.append(told_by(parts[0]))
             if told[-1][1]:
                 break
         losses, deltas = [], self.meters.nothing()
@@ -139,9 +142,10 @@ class ServedProgram(Program):
                 if left is not None and begun - first_step >= left:
                     break
                 (part,) = self._parts_of(stream)
-                self._last = bool(_told_by(part)[1])
+                self._last = bool(told_by(part)[1])
                 number = tf.constant(begun, tf.int64)
-                self._give(self._function(self._trains_alone, part), part, number, self._base)
+                function, nothing = self._function(self._trains_alone, part), tf.zeros([0])
+                self._give(function, part, number, self._base, nothing)
                 begun += 1
             if not self._dispatch or (len(made) >= wanted and not self._last):
                 return self._call_of(first_step, made)
@@ -180,9 +184,9 @@ class ServedProgram(Program):
                 )
             )
 
-    def _trains_alone(self, part: Any, step: Any, base: Any) -> tuple[Any, ...]:
+    def _trains_alone(self, part: Any, step: Any, base: Any, counts: Any) -> tuple[Any, ...]:
         """A whole step: its loss, what the metrics get, who did it with which lag, and the time."""
-        self._goes_by = step - base
+        self._goes_by, self._counts = step - base, counts
         began, before = tf.timestamp(), self._ledger.read_value()
         known = operations_so_far()
         with tf.control_dependencies([began, before]):
@@ -223,10 +227,11 @@ class ServedProgram(Program):
         losses, deltas, told = [], self.meters.nothing(), []
         for index in range(count):
             parts = self._parts_of(stream)
-            told.append(_told_by(parts[0]))
+            told.append(told_by(parts[0]))
             number = tf.constant(first_step + index, tf.int64)
             computes = self._function(self._computes_part, parts[0])
-            given = [self._give(computes, part, number, n) for n, part in enumerate(parts)]
+            counts = self._counts_in(parts, number, self._counts_trained)
+            given = self._give_all(computes, parts, number, counts)
             found = [self._dispatch.result(each) for each in given]
             self._sums([each[2] for each in found], [each[3] for each in found])
             losses.append(sum(np.float32(loss) for loss, *_ in found))
@@ -237,9 +242,9 @@ class ServedProgram(Program):
                 break
         return Call(np.array(losses, np.float32), deltas, 0.0, told=np.array(told))
 
-    def _computes_part(self, part: Any, step: Any, number: Any) -> tuple[Any, ...]:
+    def _computes_part(self, part: Any, step: Any, number: Any, counts: Any) -> tuple[Any, ...]:
         """A worker's part of a step: loss, metrics, gradients, changes, who, how many, how long."""
-        began = tf.timestamp()
+        began, self._counts = tf.timestamp(), counts
         with tf.control_dependencies([began]):
             made = self.strategy.run(self._part_replica, (*part, step, number))
         with tf.control_dependencies(tf.nest.flatten(made)):
@@ -277,15 +282,51 @@ class ServedProgram(Program):
         with self.strategy.scope():
             in_one_place(self.optimizer.apply, summed, self._learning)
 
-    def _share(self, context: Any, weight: Any, judged: Judged) -> Any:
-        if judged.counted is not None and not judged.head.loss.sums:
-            refuse_counted(self._replicas)
-        return super()._share(context, weight, judged)
+    def _count_of_batch(self, context: Any, weight: Any, judged: Judged) -> Any:
+        """As of `Program`, where workers do not meet: all have counted their parts before."""
+        if self._replicas == 1:
+            return super()._count_of_batch(context, weight, judged)
+        self._asks_for_counts = True
+        return self._counts[[each is judged.head for each in self.loss.heads].index(True)]
+
+    def _counts_in(self, parts: Sequence[Any], step: Any, of: Callable[..., Any]) -> Any:
+        """What counts for each output in all parts, `of` which each worker counts its own.
+
+        Nothing, where no function that was compiled has asked for it.
+        """
+        if not self._asks_for_counts:
+            return tf.zeros([0])
+        counts = self._function(of, parts[0])
+        given = self._give_all(counts, parts, step, tf.zeros([len(self.loss.heads)]))
+        return tf.add_n([self._dispatch.result(each) for each in given])
+
+    def _counts_trained(self, part: Any, step: Any, number: Any, counts: Any) -> Any:
+        x, y, sample_weight, weight = part
+        wanted = y, self.loss.weighted(y, sample_weight)
+        return self._counts_part((x, wanted, weight), step, number, counts, training=True)
+
+    def _counts_evaluated(self, part: Any, step: Any, number: Any, counts: Any) -> Any:
+        x, y, sample_weight, weight = part
+        wanted = y, sample_weight
+        return self._counts_part((x, wanted, weight), step, number, counts, training=False)
+
+    def _counts_part(
+        self, part: tuple[Any, Any, Any], step: Any, number: Any, counts: Any, *, training: bool
+    ) -> Any:
+        """What counts in a part for each output; TensorFlow leaves out what that does not need."""
+        self._counts = counts
+
+        def replica() -> Any:
+            _, (judged, *_), _ = self._judged_replica(_Part(number), *part, step, training=training)
+            return tf.stack([_count_in(each, part[-1]) for each in judged])
+
+        return self.strategy.run(replica)
 
     # Both.
 
-    def _evaluates_part(self, part: Any, step: Any, number: Any) -> tuple[Any, Deltas]:
+    def _evaluates_part(self, part: Any, step: Any, number: Any, counts: Any) -> tuple[Any, Deltas]:
         x, y, sample_weight, weight = part
+        self._counts = counts
 
         def replica() -> tuple[Any, Deltas]:
             loss, judged, _ = self._judged_replica(
@@ -301,18 +342,23 @@ class ServedProgram(Program):
         kinds = tf.nest.map_structure(_any_rows, part[:PARTED])
         key = of.__name__, str(kinds)
         if key not in self._functions:
-            made = tf.function(of, autograph=False, input_signature=(kinds, _NUMBER, _NUMBER))
+            signature = kinds, _NUMBER, _NUMBER, _COUNTS
+            made = tf.function(of, autograph=False, input_signature=signature)
             with self.strategy.scope():
                 refuse_python(made.get_concrete_function().graph)
             self._functions[key] = made
         return self._functions[key]
 
     def _parts_of(self, stream: Any) -> list[Any]:
-        """The parts of the next step, as they lie in this process."""
-        return [next(stream) for _ in range(self._served.parts)]
+        return next_parts(stream, self._served.parts)
 
-    def _give(self, function: Any, part: Any, step: Any, number: int) -> Any:
-        return self._dispatch.give(function, (part[:PARTED], step, tf.constant(number, tf.int64)))
+    def _give_all(self, function: Any, parts: Sequence[Any], step: Any, counts: Any) -> list[Any]:
+        """Give each worker its part of a step."""
+        return [self._give(function, part, step, n, counts) for n, part in enumerate(parts)]
+
+    def _give(self, function: Any, part: Any, step: Any, number: int, counts: Any) -> Any:
+        numbered = step, tf.constant(number, tf.int64)
+        return self._dispatch.give(function, (part[:PARTED], *numbered, counts))
 
     def _tell_shares(self) -> None:
         self._told_at = time.monotonic()
@@ -330,11 +376,20 @@ def _worker() -> Any:
     return tf.cast(tf.distribute.coordinator.experimental_get_current_worker_index(), tf.int64)
 
 
+def _count_in(judged: Judged, weight: Any) -> Any:
+    return tf.zeros(()) if judged.counted is None else tf.reduce_sum(weight * judged.counted)
+
+
 def _any_rows(tensor: Any) -> tf.TensorSpec:
     return tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
 
 
-def _told_by(part: Any) -> tuple[float, float]:
+def next_parts(stream: Any, count: int) -> list[Any]:
+    """The `count` parts of the next step, as they lie in this process."""
+    return [as_part(next(stream)) for _ in range(count)]
+
+
+def told_by(part: Any) -> tuple[float, float]:
     """How many samples the whole batch has, and whether it is the last; zeros of arrays."""
     if len(part) == PARTED or not part[PARTED].shape.rank:
         return 0.0, 0.0

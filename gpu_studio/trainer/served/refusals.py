@@ -107,16 +107,3 @@ def operations_in(graph: Any) -> Iterator[str]:
     yield from (node.op for node in definition.node)
     for function in definition.library.function:
         yield from (node.op for node in function.node_def)
-
-
-def refuse_counted(parts: int) -> None:
-    """Raises PlanRefused where a loss is a mean over what counts in the whole batch."""
-    if parts > 1:
-        raise PlanRefused(
-            "The loss is a mean over the targets that count in the whole batch, of "
-            "which each worker sees a part.",
-            [
-                'Set cluster.updates = "async", or cluster.workers = 1.',
-                "Or choose mirrored.",
-            ],
-        )
