@@ -28,6 +28,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.data import TEXT_FILES, ImageFolderError, Layout, files_in, layout_of
 from gpu_studio.plan.keras_objects import COMPILED, LOSSES, METRICS, OPTIMIZERS, keras_name
+from gpu_studio.plan.rules.server_rules import alone
 from gpu_studio.plan.rules.training_rules import CONDITIONAL
 
 AS_COMPILED = ("auto", COMPILED)
@@ -101,6 +102,7 @@ def _sums_apart(plan: Plan) -> bool:
     training, strategy = plan.training, strategy_of(plan)
     placed = placement_of(plan)
     in_parts = strategy.replicates or (placed is not None and placed.micro_batches > 1)
+    in_parts = in_parts or (strategy.serves and not alone(plan))
     together = any(training.options.get(option) for option in (*CONDITIONAL, "use_ema"))
     together = together or keras_name(training.optimizer, OPTIMIZERS) in strategy.refused_optimizers
     return (in_parts and "ignore_class" in training.loss.options) or (

@@ -6,6 +6,8 @@ of their own `fit`; one always, others unless they were proven (`proven.py`).
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import subprocess
 import textwrap
 from dataclasses import replace
@@ -205,6 +207,45 @@ def test_that_replicas_do_not_compute_in_place_on_what_a_generator_gives():
     assert copied in script("ticker", "mirrored")
     assert "copied" not in script("ticker")
     assert "some = taken(x, first," in script("plateau", "placed, 2 parts")
+
+
+OF_GENERATORS = """
+import keras
+import numpy as np
+
+drawn = []
+
+def batches(who):
+    while True:
+        drawn.append(who)
+        yield np.full((2, 1), len(drawn)), np.ones(2)
+
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(batches("t"), steps_per_epoch=3, validation_data=batches("v"), validation_steps=2)
+"""
+
+
+def test_that_what_validates_is_looked_at_after_what_trains(tmp_path):
+    """They may draw from the same random numbers, which a run draws in that order."""
+    (tmp_path / "own.py").write_text(OF_GENERATORS)
+    plan = plans.load(tmp_path / "own.py")
+    facts = FACTS["ticker"]
+    text = python_script(plan, None, tmp_path, facts.data, facts.model)
+    begin = text.index("    if inspect.isgenerator(validation):\n")
+    lines = textwrap.dedent(text[begin : text.index("next_ones(validation, 2)\n", begin)])
+    drawn = []
+
+    def batches(who):
+        while True:
+            drawn.append(who)
+            yield len(drawn)
+
+    names = {"inspect": inspect, "itertools": itertools}
+    names |= {"training": batches("t"), "validation": batches("v")}
+    exec(f"{lines}[*itertools.islice(validation, 2)]", names)
+    assert "".join(drawn) == "ttvv"
+    assert [*itertools.islice(names["training"], 3)] == [1, 2, 5], "none is lost"
 
 
 def test_that_optimizers_change_what_replicas_share_once_for_all_under_central_storage():

@@ -63,6 +63,25 @@ def test_that_own_steps_are_refused_in_the_words_of_a_run() -> None:
         script("two_tasks", "none", None, *SERVERS)
 
 
+MADE = (
+    DataFacts("synthetic", "classes", 3, 150, x_shape=(12,)),
+    ModelFacts(
+        graph=ModelGraph("mlp", (), (12,), (3,)),
+        learnt=Learnt("classes", True, "sparse_categorical_crossentropy", ("accuracy",)),
+    ),
+)
+
+
+@pytest.mark.parametrize(("way", "by_fit"), [("together", True), ("apart", False)])
+def test_that_a_class_that_is_left_out_is_left_to_fit_where_workers_share_a_batch(
+    way: str, by_fit: bool
+) -> None:
+    left_out = 'training.loss={ name = "sparse_categorical_crossentropy", ignore_class = 1 }'
+    data = ("data.name=synthetic", "data.options={ shape = [12], samples = 150, classes = 3 }")
+    plan = small_plan(*data, *WAYS[way], left_out, "training.metrics=[]")
+    assert ("model.fit(" in python_script(plan, None, Path(), *MADE)) == by_fit
+
+
 @pytest.mark.slow
 def test_that_workers_of_servers_train_as_fit_trains(tmp_path: Path, proof: Proof) -> None:
     texts = [script(name, "none", None, *WAYS[way]) for name, way in TRAINED.items()]

@@ -28,14 +28,6 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
     ("settings", "said"),
     [
         (["distribution.strategy=tpu"], '"tpu" cannot be written as a script'),
-        (
-            [
-                "distribution.strategy=parameter_server",
-                "cluster.updates=sync",
-                'training.loss={ name = "sparse_categorical_crossentropy", ignore_class = 2 }',
-            ],
-            "of which each worker sees a part",
-        ),
         (["training.epochs=0"], "training.epochs is 0"),
         (["training.options={ dtype = 'float16' }"], "not an option of Keras"),
         (["training.options={ 'x y' = 1 }"], "not an option of Keras"),

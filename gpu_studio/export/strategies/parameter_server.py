@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill, functions_of, source_below_imports
 from gpu_studio.export.strategies.written import Written
 from gpu_studio.export.workers import helpers
-from gpu_studio.plan import Plan, cluster_of
+from gpu_studio.plan import cluster_of
 from gpu_studio.plan.cluster_values import Cluster
 
 _MAKE = """\
@@ -126,15 +124,4 @@ def _functions(facts: ScriptFacts) -> str:
     return "\n\n\n".join(each.strip("\n") for each in (made, dispatch, counting) if each)
 
 
-def _refusals(plan: Plan) -> Iterator[str]:
-    cluster = cluster_of(plan)
-    shared = cluster is not None and cluster.updates == "sync" and cluster.workers > 1
-    if shared and "ignore_class" in plan.training.loss.options:
-        yield (
-            "The loss is a mean over the targets that count in the whole batch, of which each "
-            'worker sees a part. Set cluster.updates = "async", or cluster.workers = 1. Or choose '
-            "mirrored."
-        )
-
-
-WRITTEN = Written(_functions, "on the servers, shared out by their bytes", _refusals)
+WRITTEN = Written(_functions, "on the servers, shared out by their bytes")

@@ -5,7 +5,8 @@ epoch, whoever does it, and a step that a lost worker had is given to another on
 Apart, a worker does whole steps: it reads the weights, computes, and updates them at once, so that
 others may have updated them meanwhile; what it adds is added on the server, where nothing is lost.
 Together, the workers compute the parts of each step from the same weights, as replicas do, and the
-chief adds their gradients up in the order of the parts and updates the weights once.
+chief adds their gradients up in the order of the parts and updates the weights once. A mean over
+what counts in the whole batch has them count it first: that needs no weights, or few.
 """
 
 from __future__ import annotations
