@@ -245,13 +245,8 @@ class Program:
 
         with tf.device(HOST):
             noted, going_on = tf.TensorArray(tf.float64, size=count), tf.constant(False)
-        start = (
-            0,
-            going_on,
-            tf.TensorArray(tf.float32, size=count),
-            self.meters.nothing(),
-            noted,
-        )
+        losses = tf.TensorArray(tf.float32, size=count)
+        start = (0, going_on, losses, self.meters.nothing(), noted)
         done, _, losses, deltas, noted = tf.while_loop(_goes_on(count), step, start)
         steps = tf.range(done)
         with tf.device(HOST):
