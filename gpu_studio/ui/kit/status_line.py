@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,24 +132,15 @@ def tensorflow_in_use() -> str:
 
     TensorFlow is not imported for that.
     """
+    from importlib.metadata import PackageNotFoundError, version
+
     place = Path(sys.prefix)
     home = Path.home()
     shown = f"~/{place.relative_to(home)}" if place.is_relative_to(home) else str(place)
-    version = _version_of_tensorflow()
-    return (
-        f"TensorFlow {version} · {shown}" if version else f"TensorFlow is not installed in {shown}"
-    )
-
-
-@cache
-def _version_of_tensorflow() -> str:
-    """The version, read once a process; empty if it is not installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
-        return version("tensorflow")
+        return f"TensorFlow {version('tensorflow')} · {shown}"
     except PackageNotFoundError:
-        return ""
+        return f"TensorFlow is not installed in {shown}"
 
 
 def _row(*widgets: QWidget) -> QWidget:
