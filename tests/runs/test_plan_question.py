@@ -134,23 +134,6 @@ def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
     assert answer["data"]["train"] == 800
 
 
-@pytest.mark.parametrize("samples", [None, 13, 700])
-def test_that_the_fake_askers_answer_alike(tmp_path, monkeypatch, samples) -> None:
-    monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "asked"))
-    plan = replace(PLAN, data=replace(PLAN.data, options={"samples": samples} if samples else {}))
-
-    def told_by(command: tuple[str, ...]) -> list[object]:
-        told: list[object] = []
-        ask_about(plan, command=command, reported=told.append, progress=told.append)
-        return [*told, ask_about(plan, command=command)]
-
-    assert told_by(fake_plan_asker.BY_SHELL) == told_by(fake_plan_asker.COMMAND)
-    # Python's second answer comes from the cache.
-    asked = [line.split()[0] for line in (tmp_path / "asked").read_text().splitlines()]
-    once = ["data"] if samples == 13 else ["data", "model"]
-    assert asked == once * 3
-
-
 def test_that_the_fake_asker_answers_with_the_made_facts():
     written = fake_plan_asker.answers()
     assert written == json.loads(json.dumps(made_plan_facts.ANSWERS)), made_plan_facts.__doc__

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 ANSWERS = __file__.replace("asker.py", "answers.json")
 COMMAND = (sys.executable, "-I", "-S", __file__)
 """The quickest way to be asked: it needs no package."""
-BY_SHELL = ("sh", __file__.replace(".py", ".sh"), sys.executable)
-"""Quicker still, for all that every window asks. What is not Python's answer is never cached."""
 
 
 def main(arguments: list[str]) -> int:

@@ -109,7 +109,7 @@ def runs(tmp_path: Path) -> Path:
 def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """The command line that answers questions about plans without TensorFlow."""
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
-    return fake_plan_asker.BY_SHELL
+    return fake_plan_asker.COMMAND
 
 
 @pytest.fixture
