@@ -57,6 +57,12 @@ def test_that_every_layer_has_a_row_with_its_costs() -> None:
     assert " ".join(lines[1].split()) == figures
 
 
+def test_that_what_was_not_counted_is_no_figure() -> None:
+    dense = replace(THREE_LAYERS.layers[0], flops_forward=0.0, flops_backward=0.0, kept_bytes=0)
+    _, line = drawn(model_command.layer_table([dense])).splitlines()
+    assert " ".join(line.split()) == "one Dense 100 1,000 3.9 KiB – – –"
+
+
 def test_that_a_device_that_is_too_small_is_named_in_words() -> None:
     text = drawn(model_command.memory_table(predict(SMALL, TWO_CARDS, FACTS)))
     assert "does not fit" in text

@@ -10,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 
 from gpu_studio.common.figures import flops, grouped, plural, size
+from gpu_studio.placement.estimate import costs_are_known
 from gpu_studio.placement.plan_facts import (
     ArrayFacts,
     DataFacts,
@@ -320,6 +321,7 @@ class LayersModel(PlainTable[GraphLayer]):
 
     def text(self, row: GraphLayer, column: int) -> str:
         """The words of a cell."""
+        work = flops(row.flops_forward).removesuffix("FLOP").rstrip()
         return (
             {None: "nothing", True: "frozen", False: "trained"}[self.frozen.get(row.name)],
             row.name,
@@ -327,7 +329,7 @@ class LayersModel(PlainTable[GraphLayer]):
             shape_in_words(row.output_shape),
             grouped(row.parameters),
             size(row.weight_bytes),
-            flops(row.flops_forward).removesuffix("FLOP").rstrip(),
+            work if costs_are_known(self.rows) else "–",
         )[column]
 
     def order(self, row: GraphLayer, column: int) -> Any:
@@ -401,6 +403,7 @@ def totals(graph: ModelGraph, own_steps: Sequence[str] = ()) -> str:
     """
     weights = sum(layer.weight_bytes for layer in graph.layers)
     forward = sum(layer.flops_forward for layer in graph.layers)
+    work = f" · {flops(forward)} a sample" if costs_are_known(graph.layers) else ""
     frozen = sum(layer.parameters for layer in graph.layers if layer.frozen)
     rest = graph.parameters - graph.trainable - frozen
     counts = {"trained": graph.trainable, "frozen": frozen, "not trainable": rest}
@@ -408,7 +411,7 @@ def totals(graph: ModelGraph, own_steps: Sequence[str] = ()) -> str:
     told = f" ({', '.join(parts)})" if frozen or rest else ""
     every = f"{grouped(graph.parameters)} parameters{told}"
     own = f" · trained by its own {listed(own_steps)}" if own_steps else ""
-    return f"{every} · {size(weights)} · {flops(forward)} a sample{own}"
+    return f"{every} · {size(weights)}{work}{own}"
 
 
 def frozen_in(graph: ModelGraph, entries: Sequence[str]) -> Mapping[str, bool]:

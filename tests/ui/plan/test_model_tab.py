@@ -177,6 +177,15 @@ def test_that_the_layers_are_listed_with_what_each_costs_and_all_together(tab, h
     assert tab.table.isVisible()
 
 
+def test_that_operations_that_were_not_counted_are_no_figure(tab, held) -> None:
+    layers = tuple(replace(each, flops_forward=0.0) for each in GRAPH.layers)
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(replace(KNOWN, model=replace(KNOWN.model, graph=replace(GRAPH, layers=layers))))
+    assert cells(tab)[1] == ["trained", "dense", "Dense", "256", "200,960", "785 KiB", "–"]
+    assert tab.totals.text() == "203,530 parameters · 795.0 KiB"
+
+
 BASE = ModelGraph(
     "own",
     (
