@@ -235,9 +235,7 @@ def _say_cautions(plan: plans.Plan, machine: plans.Machine, facts: PlanFacts) ->
 def layer_table(layers: Sequence[GraphLayer]) -> Table:
     """The layers in the order in which they run; activations and FLOPs are for one sample."""
     from gpu_studio.common.figures import grouped, size
-    from gpu_studio.placement.estimate import costs_are_known
 
-    known = costs_are_known(layers)
     columns = ("output", "parameters", "weights", "kept", "forward", "backward")
     table = _table(("layer", "class"), columns)
     for layer in layers:
@@ -249,7 +247,7 @@ def layer_table(layers: Sequence[GraphLayer]) -> Table:
             shape,
             grouped(layer.parameters),
             size(layer.weight_bytes),
-            size(layer.kept_bytes) if known else "–",
+            size(layer.kept_bytes) if layer.kept_bytes else "–",
             *work,
         )
     return table

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts
+from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.work import Times, by_flops
 from gpu_studio.plan import PlannedDevice
 
@@ -21,11 +21,6 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     # TensorFlow computes products of float32 in TF32 where a card has it, and the plan lets it.
     "float32": ("tf32", "float32"),
 }
-
-
-def costs_are_known(layers: Sequence[GraphLayer]) -> bool:
-    """Whether operations and activations were counted: not of a model with a step of its own."""
-    return any(layer.flops_forward for layer in layers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 
 from gpu_studio.common.figures import flops, grouped, plural, size
-from gpu_studio.placement.estimate import costs_are_known
 from gpu_studio.placement.plan_facts import (
     ArrayFacts,
     DataFacts,
@@ -329,7 +328,7 @@ class LayersModel(PlainTable[GraphLayer]):
             shape_in_words(row.output_shape),
             grouped(row.parameters),
             size(row.weight_bytes),
-            work if costs_are_known(self.rows) else "–",
+            work if _are_counted(self.rows) else "–",
         )[column]
 
     def order(self, row: GraphLayer, column: int) -> Any:
@@ -396,6 +395,11 @@ def _ends(same: list[str]) -> list[str]:
     return same if len(same) <= 2 else [same[0], "…"]
 
 
+def _are_counted(layers: Sequence[GraphLayer]) -> bool:
+    """Whether operations were counted: not of a model that trains by a step of its own."""
+    return any(layer.flops_forward for layer in layers)
+
+
 def totals(graph: ModelGraph, own_steps: Sequence[str] = ()) -> str:
     """Return the totals of all layers: parameters, bytes, and operations per sample.
 
@@ -403,7 +407,7 @@ def totals(graph: ModelGraph, own_steps: Sequence[str] = ()) -> str:
     """
     weights = sum(layer.weight_bytes for layer in graph.layers)
     forward = sum(layer.flops_forward for layer in graph.layers)
-    work = f" · {flops(forward)} a sample" if costs_are_known(graph.layers) else ""
+    work = f" · {flops(forward)} a sample" if _are_counted(graph.layers) else ""
     frozen = sum(layer.parameters for layer in graph.layers if layer.frozen)
     rest = graph.parameters - graph.trainable - frozen
     counts = {"trained": graph.trainable, "frozen": frozen, "not trainable": rest}
