@@ -34,8 +34,8 @@ from gpu_studio.runs.questions.ask import AskError
 
 AT_ONCE = 2
 SPEED: Mapping[str, Any] = {"epochs": 12, "checkpoint": {"every_epochs": 0}}
-NEAR = 0.2
-"""Epochs of some hundredths of a second differ by so much from one run to the next."""
+NEAR = 0.5
+"""Few epochs of some hundredths of a second may differ by so much from one run to the next."""
 LONG = 5.0
 """Seconds of epochs that tell which of two that are near to each other is faster."""
 MOST_EPOCHS = 300

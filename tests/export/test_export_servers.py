@@ -99,8 +99,8 @@ PLANS: dict[str, tuple[str, ...]] = {
 TWO_CPUS = ('devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]',)
 SERVED = ("distribution.strategy=parameter_server", "devices.carve=")
 WRONG = {
-    "bound": "hidden/kernel has a constraint, which writes the whole weight: updates that other "
-    "workers make meanwhile would be lost. Set cluster.updates = ",
+    "bound": "hidden/kernel has a constraint, which writes the whole weight: where each worker "
+    "updates on its own, what others add meanwhile would be lost. Set cluster.updates = ",
     "python": "A step calls a function of Python (tf.numpy_function or tf.py_function), and "
     "workers have none: it lives in the chief's process. Write it in TensorFlow's",
     "written": "A layer writes the weight hidden/kernel in each step, and workers would overwrite",

@@ -45,7 +45,8 @@ def refuse_alone(model: Any, optimizer: Any) -> None:
     if bound:
         raise PlanRefused(
             f"{', '.join(bound[:3])} has a constraint, which writes the whole weight: "
-            "updates that other workers make meanwhile would be lost.",
+            "where each worker updates on its own, what others add meanwhile would be "
+            "lost.",
             [updated_together(), "Or leave the constraint out."],
         )
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
@@ -62,15 +63,15 @@ def refuse_overwriting(optimizer: Any) -> None:
     found = [each for each in kinds if each in ("Ftrl", "ScheduleFreeAdamW")]
     if found:
         raise PlanRefused(
-            f"The optimizer {found[0]} writes weights anew in each step: updates that "
-            "other workers make meanwhile would be lost.",
+            f"The optimizer {found[0]} writes weights anew in each step: where each "
+            "worker updates on its own, what others add meanwhile would be lost.",
             [updated_together(), "Or choose one that adds to them, such as Adam."],
         )
     options = ("use_ema", "gradient_accumulation_steps")
     if kept := [each for each in options if getattr(optimizer, each, None)]:
         raise PlanRefused(
-            f"The optimizer has {kept[0]}: what it keeps from step to step, each "
-            "worker would write anew over what others have kept.",
+            f"The optimizer has {kept[0]}: where each worker updates on its own, it "
+            "writes what it keeps from step to step over what others have kept.",
             [updated_together(), f"Or leave {kept[0]} out."],
         )
 
