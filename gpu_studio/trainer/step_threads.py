@@ -1,11 +1,11 @@
 """The steps of a call as a function of TensorFlow's, run by as many threads as are faster.
 
-On a CPU, TensorFlow hands operations to a pool of threads. Where they are small, as those of a
-recurrent layer of a few units are, handing over takes longer than they do, and the calling thread
-alone runs all of them in two thirds of the time; where they are large, several threads win. Which
-it is depends on the machine, too. So a run tries both in turn, once it has trained for a second.
-Both run the same kernels, each as soon as what it takes is there: the results are equal, bit by
-bit.
+On a CPU, TensorFlow hands operations to a pool of threads. Those of a recurrent layer of a few
+units are small, and wait for each other: handing over takes longer than they do, and the calling
+thread alone runs them in two thirds of the time. Where units are many, several threads win. Which
+it is depends on the machine, too. So a run whose steps have loops tries both in turn, once it has
+trained for a second. Both run the same kernels: the results are equal, bit by bit. Other steps are
+not tried. They gain less, and may hold more than is predicted where one thread orders operations.
 
 The executor of one thread (TensorFlow's single_threaded_executor.cc) cannot run a loop that is part
 of a graph, so the loop over the steps stays an operation there. And it does not say which operation
@@ -24,6 +24,8 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.eager.context import function_executor_type
 from tensorflow.python.eager.polymorphic_function import atomic_function
 
+from gpu_studio.contract.events import Event, Log
+
 SEVERAL, ONE = "", "SINGLE_THREADED_EXECUTOR"
 """TensorFlow's names of its executors."""
 WARM_SECONDS = 1.0
@@ -31,6 +33,11 @@ WARM_SECONDS = 1.0
 TRIES = 5
 LONGEST_STEP = 0.02
 """Seconds of a step; what a longer one takes is decided by its operations."""
+LEAST_GAIN = 1.05
+"""What is nearer to as fast may be chance."""
+ONE_WINS = (
+    "One thread computes the steps {:.1f} times as fast as several: the run goes on with one."
+)
 _LOWERED = "_lower_using_switch_merge"
 """TensorFlow's name of whether a loop becomes a part of the graph that it stands in."""
 
@@ -60,27 +67,45 @@ class ThreadChoice:
         """Try no more: all calls from now on have this one."""
         self._settled = executor
 
-    def measured(self, executor: str, steps: int, seconds: float) -> None:
-        """Learn from a call of so many steps. The first of an executor also prepares it."""
+    def measured(self, executor: str, steps: int, seconds: float) -> bool:
+        """Learn from a call of so many steps; return whether that settles for one thread.
+
+        The first call of an executor also prepares it, and does not count.
+        """
         self._calls[executor] += 1
         if self._settled is not None or self._calls[executor] == 1 or not steps:
-            return
+            return False
         if self._warm < WARM_SECONDS:
             self._warm += seconds
             if self._warm >= WARM_SECONDS and seconds / steps > LONGEST_STEP:
                 self.settle(SEVERAL)
-            return
+            return False
         self._tried[executor].append(seconds / steps)
-        if min(map(len, self._tried.values())) == TRIES:
-            self.settle(min(self._tried, key=lambda one: statistics.median(self._tried[one])))
+        if min(map(len, self._tried.values())) < TRIES:
+            return False
+        self.settle(SEVERAL if self.gain < LEAST_GAIN else ONE)
+        return self.next == ONE
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast one thread is as several, once both have been tried."""
+        return statistics.median(self._tried[SEVERAL]) / statistics.median(self._tried[ONE])
 
 
 class CalledSteps:
     """Steps of training, by a stream, a first step and a count; they return their losses first."""
 
-    def __init__(self, steps: Callable[..., Any], reopens: Callable[[], OpenAgain | None]) -> None:
-        """One thread may run them if `reopens` gives what opens the stream of a call once more."""
-        self.choice = ThreadChoice()
+    def __init__(
+        self,
+        steps: Callable[..., Any],
+        reopens: Callable[[], OpenAgain | None],
+        noticed: list[Event],
+    ) -> None:
+        """One thread may run them if `reopens` gives what opens the stream of a call once more.
+
+        `noticed` gets what is to be told of that.
+        """
+        self.choice, self._noticed = ThreadChoice(), noticed
         self._traced = tf.function(steps, autograph=False)
         self._reopens = reopens
         self._by_one: dict[Any, Any] = {}
@@ -95,7 +120,8 @@ class CalledSteps:
         began = time.perf_counter()
         run = self._traced if executor == SEVERAL else self._run_by_one
         made = run(stream, first, count)
-        self.choice.measured(executor, made[0].shape[0], time.perf_counter() - began)
+        if self.choice.measured(executor, made[0].shape[0], time.perf_counter() - began):
+            self._noticed.append(Log(message=ONE_WINS.format(self.choice.gain)))
         return made
 
     def _run_by_one(self, stream: Any, first: Any, count: Any) -> Any:
@@ -119,24 +145,23 @@ class CalledSteps:
 
 
 def _for_one_thread(traced: Any) -> Any:
-    """Return a traced function as one that a thread alone can run; None if it uses two devices.
+    """Return a traced function as one that a thread alone can run, if steps have loops, else None.
 
-    An operation that is a loop lies on one device, with all that it does.
+    None also if it uses two devices: an operation that is a loop lies on one, with all that it
+    does.
     """
-    if not _is_on_the_first(traced.graph):
+    whole = traced.graph.as_graph_def()
+    called = [node for each in whole.library.function for node in each.node_def]
+    named = {tf.DeviceSpec.from_string(each.device) for each in (*whole.node, *called)}
+    one_device = all(each.device_index in (None, 0) for each in named)
+    if not one_device or not any(_is_loop(each.op) for each in called):
         return None
     for op in traced.graph.get_operations():
-        if op.type.endswith("While"):
+        if _is_loop(op.type):
             op._set_attr(_LOWERED, attr_value_pb2.AttrValue(b=False))  # noqa: SLF001
     name = f"{traced.name.decode()}_by_one_thread"
     return atomic_function.from_func_graph(name, traced.graph, {}, traced.function_type)
 
 
-def _is_on_the_first(graph: Any) -> bool:
-    """Whether all operations of a graph, and of what they call, are on the first CPU."""
-    if len(tf.config.list_logical_devices()) == 1:
-        return True
-    whole = graph.as_graph_def()
-    named = {node.device for each in whole.library.function for node in each.node_def}
-    named.update(node.device for node in whole.node)
-    return all(tf.DeviceSpec.from_string(each).device_index in (None, 0) for each in named)
+def _is_loop(operation: str) -> bool:
+    return operation.endswith("While")
