@@ -108,7 +108,7 @@ class Program:
         if self._replicas > 1:
             self._constraints += taken_off(self.model.trainable_variables)
         self._take_over()
-        self._train = CalledSteps(self._train_steps, lambda: self.open_again, self.noticed)
+        self._train: Any = CalledSteps(self._train_steps, lambda: self.open_again, self.noticed)
         self._evaluate = tf.function(self._evaluate_steps, autograph=False)
 
     def _take_over(self) -> None:
