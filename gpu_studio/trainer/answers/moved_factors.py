@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gpu_studio.trainer.answers.step_operations import Graph, root
+from gpu_studio.trainer.answers.graph_tensors import root
+from gpu_studio.trainer.answers.step_operations import Graph
 
 
 def moved_factors(

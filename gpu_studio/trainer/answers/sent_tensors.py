@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from gpu_studio.placement.layer_holds import MetOutputs
-from gpu_studio.trainer.answers.step_operations import Graph, root
+from gpu_studio.trainer.answers.graph_tensors import root
+from gpu_studio.trainer.answers.step_operations import Graph
 
 _JOINING = frozenset({"Add", "AddN", "AddV2", "ConcatV2", "Pack", "Sub"})
 """Their gradients need nothing of what they took."""

@@ -11,9 +11,6 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.python.ops import while_v2
-
 from gpu_studio.placement.layer_holds import (
     LayerHolds,
     held_around,
@@ -32,6 +29,18 @@ from gpu_studio.placement.liveness import (
 )
 from gpu_studio.placement.rehearsal import BEHIND_S
 from gpu_studio.placement.step_memory import highest
+from gpu_studio.trainer.answers.graph_tensors import (
+    LOOPS,
+    NO_MEMORY,
+    READING,
+    body_of,
+    collected,
+    in_list,
+    root,
+    shared_inputs,
+    size_of,
+    turns_of,
+)
 from gpu_studio.trainer.answers.kernel_scratch import (
     OVERWRITING,
     ScratchOf,
@@ -44,12 +53,7 @@ from gpu_studio.trainer.answers.operation_flops import flops
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting
 from gpu_studio.trainer.step_gradients import filters_before, needed
 
-_READING = "ReadVariableOp"
 _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
-_ELEMENT = "TensorListGetItem"
-_NO_MEMORY = frozenset({"Const", _READING, "VarHandleOp", "NoOp", _ELEMENT, "TensorListPopBack"})
-"""They give what is there already: a variable's memory, a constant, or what is in a list."""
-LOOPS = frozenset({"While", "StatelessWhile"})
 _ADDING = frozenset({"Add", "AddN", "AddV2"})
 DELAY_S = 5 * BEHIND_S
 """A turn begins as soon as it has what it needs: while one thread stands still, the others compute
@@ -89,10 +93,10 @@ class Graph:
 
     def size(self, tensor: Any) -> Size:
         """Return the size of a tensor that its operation creates."""
-        if tensor.op.type in _NO_MEMORY or tensor.ref() in self._captured:
+        if tensor.op.type in NO_MEMORY or tensor.ref() in self._captured:
             return NOTHING
         listed = tensor.dtype.name == "variant"
-        return _in_list(tensor, self.batch) if listed else size_of(tensor, self.batch)
+        return in_list(tensor, self.batch) if listed else size_of(tensor, self.batch)
 
     def rewritten(self, rewriting: Rewriting) -> Graph | None:
         """Return the graph as TensorFlow rewrites it; tensors of the same name have their numbers.
@@ -197,7 +201,7 @@ class Graph:
 
     def _operation(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Operation:
         made = [(self.numbers[x.ref()], self.size(x)) for x in op.outputs]
-        shared, again = _shared(op), pools_again(op, on_cpu=on_cpu)
+        shared, again = shared_inputs(op), pools_again(op, on_cpu=on_cpu)
         if again:
             made = [*self._beside(op, self.size(op.inputs[1])), *made]
         return Operation(
@@ -214,7 +218,7 @@ class Graph:
             shares=bool(shared),
             overwrites=again or op.type in OVERWRITING or op.type in LOOPS,
             scratch=self._scratch(op, scratch, on_cpu=on_cpu),
-            reads=self._variable(op, op.outputs[0]) if op.type == _READING else None,
+            reads=self._variable(op, op.outputs[0]) if op.type == READING else None,
             writes=self._variable(op, op.inputs[1]) if op.type in _ASSIGNING else None,
             replaces=op.type == "AssignVariableOp",
         )
@@ -253,7 +257,7 @@ class Graph:
         )
 
     def _seconds(self, op: Any, batch: int) -> float:
-        if op.type in _NO_MEMORY or _shared(op) or op.type == "Placeholder":
+        if op.type in NO_MEMORY or shared_inputs(op) or op.type == "Placeholder":
             return 0.0
         sizes = [size_of(x, self.batch) for x in (*op.inputs, *op.outputs)]
         # An update reads the variable too, and writes it.
@@ -261,90 +265,7 @@ class Graph:
         return LAUNCH_S + moved / BYTES_PER_S + flops(op) * batch / self.batch / FLOPS_PER_S
 
 
-def size_of(tensor: Any, batch: int) -> Size:
-    """The size of a tensor traced for `batch` samples.
-
-    One whose shape is not known, or a handle, counts as nothing.
-    """
-    elements = tensor.shape.num_elements() if tensor.shape.rank is not None else None
-    if not elements or tensor.dtype.name in ("resource", "variant", "string"):
-        return NOTHING
-    size = int(elements) * int(tensor.dtype.size)
-    return Size(0, size // batch) if elements % batch == 0 else Size(size)
-
-
-def root(tensor: Any) -> Any:
-    """Return the tensor whose memory `tensor` shares."""
-    while shared := _shared(tensor.op):
-        tensor = shared[tensor.value_index]
-    return tensor
-
-
-def _shared(op: Any) -> Sequence[Any]:
-    """Return the inputs whose memory its outputs are, in order; none if they have their own.
-
-    A product with 1.0, as swish makes one, is the other factor: TensorFlow's optimizer of graphs
-    leaves it out, forward and back (seen in a trace).
-    """
-    if op.type in SHARING:
-        return list(op.inputs)
-    product = op.type == "Mul" and op.outputs[0].dtype.is_floating
-    factors = list(op.inputs) if product else []
-    for one, other in zip(factors, reversed(factors), strict=True):
-        if one.shape.rank == 0 and tf.get_static_value(one) == 1:
-            return [other]
-    return []
-
-
 # Loops, which recurrent layers are made of
-
-
-def _body(loop: Any) -> Any:
-    return while_v2._get_graph(loop, "body", "_body_graph")  # noqa: SLF001 (no public way to it)
-
-
-def _turns(loop: Any) -> int:
-    """Return how often a loop runs: once per element of its longest input sequence, else once.
-
-    The backward loop reads what the forward loop has put into lists, and runs as many iterations.
-    """
-    before = [_turns(x.op) for x in loop.inputs if x.op.type in LOOPS]
-    lists = [x.op for x in loop.inputs if x.op.type == "TensorListFromTensor"]
-    return max(
-        (*before, *(op.inputs[0].shape[0] or 1 for op in lists if op.inputs[0].shape.rank)),
-        default=1,
-    )
-
-
-def _in_list(tensor: Any, batch: int) -> Size:
-    """What is in a list: of a loop, or zeros that the backward loop replaces by gradients."""
-    if tensor.op.type in LOOPS:
-        before = root(tensor.op.inputs[tensor.value_index])
-        zeros = before.op.type == "ZerosLike"
-        return _in_list(before, batch) if zeros else _collected(tensor, batch)
-    if tensor.op.type != "ZerosLike":
-        return NOTHING
-    like = root(tensor.op.inputs[0])
-    while like.op.type in LOOPS:  # which have only read it
-        like = root(like.op.inputs[like.value_index])
-    return size_of(like, batch)._replace(pieces=like.shape[0] if like.shape.rank else 1)
-
-
-def _collected(tensor: Any, batch: int) -> Size:
-    """What a loop has put into a list when it ends, for the backward pass.
-
-    A tensor per iteration. What it took from another list stays too: the elements are copies of the
-    tensor that the list was made of (`TensorListFromTensor`, list_kernels.h).
-    """
-    given = _body(tensor.op).outputs[tensor.value_index]
-    pushed = root(given).op
-    if pushed.type != "TensorListPushBack":
-        return NOTHING
-    element = root(pushed.inputs[1])
-    if element.op.type in _NO_MEMORY and element.op.type != _ELEMENT:
-        return NOTHING
-    size, turns = size_of(element, batch), _turns(tensor.op)
-    return Size(size.fixed * turns, size.per_sample * turns, pieces=turns)
 
 
 def _ahead(loop: Any, batch: int) -> int:
@@ -354,16 +275,16 @@ def _ahead(loop: Any, batch: int) -> int:
     zeros into which gradients of single elements are put. What those turns leave in lists is not
     there yet, so that only what is more than that counts.
     """
-    body = Graph(_body(loop), batch)
-    free, made = {x.ref() for x in _body(loop).inputs if not body.size(x).per_sample}, 0
+    body = Graph(body_of(loop), batch)
+    free, made = {x.ref() for x in body_of(loop).inputs if not body.size(x).per_sample}, 0
     for op in body.operations:
         if op.inputs and all(x.ref() in free or x.op.type == "Const" for x in op.inputs):
             free.update(x.ref() for x in op.outputs)
-            own = not _shared(op) and op.type != "Placeholder"
+            own = not shared_inputs(op) and op.type != "Placeholder"
             made += own * sum(body.size(x).per_sample for x in op.outputs)
-    collected = [_collected(x, batch) for x in loop.outputs if x.dtype.name == "variant"]
-    left = sum(size.per_sample // size.pieces for size in collected)
-    turns = min(_turns(loop), loop.get_attr("parallel_iterations")) - 1
+    listed = [collected(x, batch) for x in loop.outputs if x.dtype.name == "variant"]
+    left = sum(size.per_sample // size.pieces for size in listed)
+    turns = min(turns_of(loop), loop.get_attr("parallel_iterations")) - 1
     return max(0, int(turns * (made - left)))
 
 
@@ -372,7 +293,7 @@ def _in_a_turn(loop: Any, batch: int, kind: str) -> Size:
 
     What it hands on takes the place of what it was given, which the loop's outputs stand for.
     """
-    body = Graph(_body(loop), batch)
+    body = Graph(body_of(loop), batch)
     operations = body.as_on(kind)
     given = [s for each in operations for tensor, s in each.makes if tensor in body.given]
     handed_on = [tensor for tensor in body.results if tensor not in body.given]
@@ -392,15 +313,15 @@ def _waiting_of(loop: Any, batch: int) -> Size:
     need not be there yet. What was taken from lists, which count as held all along, is free. One
     gradient more: once in so many turns one gets a block that is nearly twice as large (`Arena`).
     """
-    body = Graph(_body(loop), batch)
+    body = Graph(body_of(loop), batch)
     added = _added_up(body)
     ahead = round(DELAY_S / (sum(body.seconds(_TYPICAL)) or 1.0))
-    turns = min(_turns(loop), loop.get_attr("parallel_iterations"), ahead + 1) - 1
+    turns = min(turns_of(loop), loop.get_attr("parallel_iterations"), ahead + 1) - 1
     if turns < 1 or not added:
         return NOTHING
     waiting = sum(body.size(x).fixed for x in added) * (turns + 1)
     lists = [x for x in loop.inputs if x.op.type in LOOPS and x.dtype.name == "variant"]
-    taken = sum(size.per_sample // size.pieces for size in (_collected(x, batch) for x in lists))
+    taken = sum(size.per_sample // size.pieces for size in (collected(x, batch) for x in lists))
     return Size(waiting, (_computed_from(body, added) - taken) * turns, pieces=turns + 1)
 
 
@@ -416,7 +337,7 @@ def _computed_from(body: Graph, tensors: Sequence[Any]) -> int:
 
 def added_up_bytes(operation: Any, batch: int) -> int:
     """Return the bytes of gradients that an operation adds up, if it is a loop."""
-    body = Graph(_body(operation), batch) if operation.type in LOOPS else None
+    body = Graph(body_of(operation), batch) if operation.type in LOOPS else None
     return sum(body.size(x).fixed for x in _added_up(body)) if body else 0
 
 
@@ -428,21 +349,8 @@ def _added_up(body: Graph) -> list[Any]:
     return [x for x in made if not body.size(x).per_sample]
 
 
-_SHARING = (
-    "Reshape Identity IdentityN Squeeze ExpandDims StopGradient PreventGradient Bitcast Snapshot "
-    "CheckNumerics TensorListFromTensor"
-)
-SHARING = frozenset(_SHARING.split())
-"""Their output is the memory of the input at the same place.
-
-A list of a tensor (`TensorListFromTensor`) is a copy, but the tensor is free once it is made, and
-was transposed from another just before: so much lay there then, too. Counted as well, predictions
-of two stacks grew by 1.4 % and 2.9 %, which lay 20 % and 7 % above what a CPU's allocator gave out.
-"""
-
-
 def flops_with_loops(operation: Any) -> float:
     """The floating-point operations of one operation, or of all turns of a loop."""
     if operation.type not in LOOPS:
         return flops(operation)
-    return _turns(operation) * sum(map(flops_with_loops, _body(operation).get_operations()))
+    return turns_of(operation) * sum(map(flops_with_loops, body_of(operation).get_operations()))

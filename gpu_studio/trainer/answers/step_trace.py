@@ -22,6 +22,7 @@ from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.way_forward import held_forward
 from gpu_studio.trainer.answers.going_back import TAPE, is_taped, own_gradients
+from gpu_studio.trainer.answers.graph_tensors import root, size_of
 from gpu_studio.trainer.answers.moved_factors import moved_factors
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.sent_tensors import (
@@ -37,8 +38,6 @@ from gpu_studio.trainer.answers.step_operations import (
     Graph,
     added_up_bytes,
     flops_with_loops,
-    root,
-    size_of,
 )
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import flat

@@ -77,7 +77,8 @@ def test_that_a_product_with_one_is_the_other_factor(factor, shares):
     """TensorFlow's optimizer leaves it out, so that it needs no memory of its own."""
     import tensorflow as tf
 
-    from gpu_studio.trainer.answers.step_operations import Graph, root
+    from gpu_studio.trainer.answers.graph_tensors import root
+    from gpu_studio.trainer.answers.step_operations import Graph
 
     @tf.function(autograph=False)
     def step(x):

@@ -44,8 +44,8 @@ def layer(op):
 
 def lent(graph):
     """What each layer lends, if it keeps all that its own operations make."""
+    from gpu_studio.trainer.answers.graph_tensors import root
     from gpu_studio.trainer.answers.sent_tensors import lent_bytes
-    from gpu_studio.trainer.answers.step_operations import root
 
     taken = {root(x).ref() for op in graph.operations if backward(op) for x in op.inputs}
     kept = {ref: layer(ref.deref().op) for ref in taken if not backward(ref.deref().op)}

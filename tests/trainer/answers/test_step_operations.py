@@ -17,8 +17,9 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     import tensorflow as tf
 
     from gpu_studio.placement.liveness import Size
+    from gpu_studio.trainer.answers.graph_tensors import LOOPS
     from gpu_studio.trainer.answers.rewritten_graph import rewritten
-    from gpu_studio.trainer.answers.step_operations import LOOPS, Graph, added_up_bytes
+    from gpu_studio.trainer.answers.step_operations import Graph, added_up_bytes
 
     layer = keras.layers.LSTM(6)
     layer.build((None, 7, 5))
@@ -496,7 +497,8 @@ def test_that_zeros_that_a_loop_replaces_by_gradients_lie_there_from_the_way_for
     import keras
     import tensorflow as tf
 
-    from gpu_studio.trainer.answers.step_operations import LOOPS, Graph
+    from gpu_studio.trainer.answers.graph_tensors import LOOPS
+    from gpu_studio.trainer.answers.step_operations import Graph
     from gpu_studio.trainer.answers.step_trace import StepTrace, costs_of
 
     layer = keras.layers.SimpleRNN(6)

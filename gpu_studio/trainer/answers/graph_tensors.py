@@ -1,0 +1,131 @@
+"""How large the tensors of a graph are, whose memory they share, and what loops put into lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops import while_v2
+
+from gpu_studio.placement.liveness import NOTHING, Size
+
+READING = "ReadVariableOp"
+_ELEMENT = "TensorListGetItem"
+NO_MEMORY = frozenset({"Const", READING, "VarHandleOp", "NoOp", _ELEMENT, "TensorListPopBack"})
+"""They give what is there already: a variable's memory, a constant, or what is in a list."""
+LOOPS = frozenset({"While", "StatelessWhile"})
+_SHARING = (
+    "Reshape Identity IdentityN Squeeze ExpandDims StopGradient PreventGradient Bitcast Snapshot "
+    "CheckNumerics TensorListFromTensor"
+)
+SHARING = frozenset(_SHARING.split())
+"""Their output is the memory of the input at the same place.
+
+A list of a tensor (`TensorListFromTensor`) is a copy, but the tensor is free once it is made, and
+was transposed from another just before: so much lay there then, too. Counted as well, predictions
+of two stacks grew by 1.4 % and 2.9 %, which lay 20 % and 7 % above what a CPU's allocator gave out.
+"""
+
+
+def size_of(tensor: Any, batch: int) -> Size:
+    """The size of a tensor traced for `batch` samples.
+
+    One whose shape is not known, or a handle, counts as nothing.
+    """
+    elements = tensor.shape.num_elements() if tensor.shape.rank is not None else None
+    if not elements or tensor.dtype.name in ("resource", "variant", "string"):
+        return NOTHING
+    size = int(elements) * int(tensor.dtype.size)
+    return Size(0, size // batch) if elements % batch == 0 else Size(size)
+
+
+def root(tensor: Any) -> Any:
+    """Return the tensor whose memory `tensor` shares."""
+    while shared := shared_inputs(tensor.op):
+        tensor = shared[tensor.value_index]
+    return tensor
+
+
+def shared_inputs(op: Any) -> Sequence[Any]:
+    """Return the inputs whose memory its outputs are, in order; none if they have their own.
+
+    A product with 1.0, as swish makes one, is the other factor: TensorFlow's optimizer of graphs
+    leaves it out, forward and back (seen in a trace).
+    """
+    if op.type in SHARING:
+        return list(op.inputs)
+    product = op.type == "Mul" and op.outputs[0].dtype.is_floating
+    factors = list(op.inputs) if product else []
+    for one, other in zip(factors, reversed(factors), strict=True):
+        if one.shape.rank == 0 and tf.get_static_value(one) == 1:
+            return [other]
+    return []
+
+
+# Loops, which recurrent layers are made of
+
+
+def body_of(loop: Any) -> Any:
+    """Return the graph of a turn of a loop."""
+    return while_v2._get_graph(loop, "body", "_body_graph")  # noqa: SLF001 (no public way to it)
+
+
+def turns_of(loop: Any) -> int:
+    """Return how often a loop runs: once per element of its longest input sequence, else once.
+
+    The backward loop reads what the forward loop has put into lists, and runs as many iterations.
+    """
+    before = [turns_of(x.op) for x in loop.inputs if x.op.type in LOOPS]
+    lists = [x.op for x in loop.inputs if x.op.type == "TensorListFromTensor"]
+    return max(
+        (*before, *(op.inputs[0].shape[0] or 1 for op in lists if op.inputs[0].shape.rank)),
+        default=1,
+    )
+
+
+def in_list(tensor: Any, batch: int) -> Size:
+    """What is in a list: of a loop, or zeros that the backward loop replaces by gradients."""
+    if tensor.op.type in LOOPS:
+        before = root(tensor.op.inputs[tensor.value_index])
+        zeros = before.op.type == "ZerosLike"
+        return in_list(before, batch) if zeros else collected(tensor, batch)
+    if tensor.op.type != "ZerosLike":
+        return NOTHING
+    like = root(tensor.op.inputs[0])
+    while like.op.type in LOOPS:  # which have only read it
+        like = root(like.op.inputs[like.value_index])
+    return size_of(like, batch)._replace(pieces=like.shape[0] if like.shape.rank else 1)
+
+
+def collected(tensor: Any, batch: int) -> Size:
+    """What a loop has put into a list when it ends, for the backward pass.
+
+    A tensor per iteration. What it took from another list stays too: the elements are copies of the
+    tensor that the list was made of (`TensorListFromTensor`, list_kernels.h).
+    """
+    body = body_of(tensor.op)
+    element = _put(body.outputs[tensor.value_index])
+    if element is None or (element.op.type in NO_MEMORY and element.op.type != _ELEMENT):
+        return NOTHING
+    size, turns = (
+        size_of(element, batch),
+        1 if _is_put_twice(element, body) else turns_of(tensor.op),
+    )
+    return Size(size.fixed * turns, size.per_sample * turns, pieces=turns)
+
+
+def _put(given: Any) -> Any:
+    """Return the tensor that a turn puts into a list, of which `given` is the next turn's."""
+    pushed = root(given).op
+    return root(pushed.inputs[1]) if pushed.type == "TensorListPushBack" else None
+
+
+def _is_put_twice(element: Any, body: Any) -> bool:
+    """Whether what a turn got from the one before was put into another list by that one.
+
+    A simple recurrent layer's state is: as the turn's result, and as what the next one begins with.
+    """
+    states = [n for n, given in enumerate(body.inputs) if given is element]
+    made = [root(body.outputs[n]) for n in states if n < len(body.outputs)]
+    return any(_put(given) is one for given in body.outputs for one in made)
