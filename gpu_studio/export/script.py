@@ -5,12 +5,10 @@ Its opening and its devices are written here.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from pathlib import Path
 
 from gpu_studio import __version__
-from gpu_studio.common.python_syntax import parsed
 from gpu_studio.export import refusals
 from gpu_studio.export.data import data
 from gpu_studio.export.data_sets import DIGITS_FILE, digits_file
@@ -21,6 +19,7 @@ from gpu_studio.export.joined_updates import joined_updates
 from gpu_studio.export.keras_objects import loss, metrics
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import model
+from gpu_studio.export.needed_imports import finished
 from gpu_studio.export.optimizers import optimizer
 from gpu_studio.export.own_code import names_code, own_code
 from gpu_studio.export.passes import passes
@@ -34,7 +33,6 @@ from gpu_studio.export.script_text import (
     listing,
     literal,
     sentences,
-    with_comments_wrapped,
 )
 from gpu_studio.export.steps import steps
 from gpu_studio.export.strategies import strategy
@@ -401,45 +399,7 @@ def python_script(
         refusals.check(plan)
         facts = ScriptFacts.of(plan, machine, base, seen, built)
         parts = [part(facts) for part in _PARTS]
-    return _finished("\n\n".join(part.strip("\n") + "\n" for part in parts if part))
-
-
-_KINDS = ("Iterable", "Mapping", "MutableMapping", "MutableSequence", "MutableSet")
-_AFTER_KINDS = ("from concurrent.", "from contextlib ", "from pathlib ")
-
-
-def _finished(script: str) -> str:
-    """Return the script without unused imports and with its comments wrapped."""
-    used = {each.id for each in ast.walk(parsed(script)) if isinstance(each, ast.Name)}
-    if "threading" in used:
-        script = _imported(script, "threading", ("sysconfig", "sys", "os"))
-    if "Path" not in used:
-        script = script.replace("from pathlib import Path\n", "", 1)
-    if "np" not in used:
-        script = script.replace("import numpy as np\n", "", 1)
-    if "functools" in used:
-        after = "import importlib.util\n"
-        script = script.replace(after, f"import functools\n{after}", 1)
-    if "itertools" in used:
-        before = ("io", "inspect", "importlib.util", "ctypes", "csv", "argparse")
-        script = _imported(script, "itertools", before)
-    if of_kinds := [each for each in _KINDS if each in used]:
-        after = next(each for each in _AFTER_KINDS if each in script)
-        kinds = f"from collections.abc import {', '.join(of_kinds)}\n"
-        script = script.replace(after, kinds + after, 1)
-    if "hashlib" in used:
-        script = _imported(script, "hashlib", ("functools", "ctypes", "csv", "argparse"))
-    if "random" in used:
-        script = _imported(script, "random", ("os",))
-    if "fnmatch" in used:
-        script = _imported(script, "fnmatch", ("ctypes", "csv", "argparse"))
-    return with_comments_wrapped(script)
-
-
-def _imported(script: str, name: str, before: tuple[str, ...]) -> str:
-    """Return the script with one more import, after the first of those `before` that it has."""
-    line = next(line for each in before if (line := f"import {each}\n") in script)
-    return script.replace(line, f"{line}import {name}\n", 1)
+    return finished([part.strip("\n") + "\n" for part in parts if part])
 
 
 def files_beside(plan: Plan) -> dict[str, Path]:

@@ -165,7 +165,7 @@ def _broken(
 
 def width(text: str) -> int:
     """Return the columns that a text takes in a terminal."""
-    return sum(map(_columns, text))
+    return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 def _columns(character: str) -> int:
@@ -219,10 +219,20 @@ def functions_of(file: str, *names: str) -> str:
 
     Two empty lines follow each.
     """
+    known = _functions(file)
+    return "".join(f"{known[name]}\n\n\n" for name in names)
+
+
+@cache
+def _functions(file: str) -> Mapping[str, str]:
+    """Return the text of each function of a file of the trainer, without annotations."""
     text = source_below_imports(file)
-    known = {each.name: each for each in parsed(text).body if isinstance(each, ast.FunctionDef)}
-    found = [ast.get_source_segment(text, known[name]) for name in names]
-    return "".join(f"{each}\n\n\n" for each in found)
+    lines = text.split("\n")
+    return {
+        each.name: "\n".join(lines[each.lineno - 1 : each.end_lineno])
+        for each in parsed(text).body
+        if isinstance(each, ast.FunctionDef)
+    }
 
 
 def _plain(text: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 import gpu_studio
 from gpu_studio.common import python_syntax
-from gpu_studio.common.python_syntax import parsed
+from gpu_studio.common.python_syntax import names_read, parsed
 
 PACKAGE = Path(gpu_studio.__file__).parent
 
@@ -44,7 +44,33 @@ def test_that_nothing_is_warned_of_a_file_s_style() -> None:
         parsed(b"x = (")
 
 
+def test_that_names_are_read_in_any_scope_and_neither_bound_nor_attributes() -> None:
+    code = """
+import bound
+from package import also_bound
+
+def outer(given=default):
+    kept = used.attribute
+    return [inner for each in given if free(kept)]
+
+class Own(base):
+    held: "quoted" = 1
+"""
+    names = {"bound", "also_bound", "default", "used", "attribute", "inner", "free", "base"}
+    names |= {"quoted", "package", "elsewhere"}
+    assert names_read(code, names) == {"default", "used", "inner", "free", "base"}
+    with pytest.raises(SyntaxError):
+        names_read("x = (", names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert names_read("x = '\\d', y\n", {"y"}) == {"y"}
+
+
 def test_that_no_other_file_parses_python() -> None:
     own = Path(python_syntax.__file__)
-    others = [path for path in PACKAGE.rglob("*.py") if "ast.parse(" in path.read_text()]
+    others = [path for path in PACKAGE.rglob("*.py") if _parses(path.read_text())]
     assert others == [own]
+
+
+def _parses(text: str) -> bool:
+    return "ast.parse(" in text or "symtable.symtable(" in text
