@@ -34,10 +34,12 @@ run: ## Open the window with a plan for this machine; without a display, train t
 	fi
 
 # Beside the checks, which take one core, the tests are compiled, else each worker would compile all of them at its start,
-# and the library of the practice cards is built, for which tests would wait.
+# and so are the tables of letters that Hypothesis keeps; the library of the practice cards is built, for which tests would
+# wait.
 test: ## Check the source, then run all tests (fifteen to twenty-five minutes on two cores)
 	@$(PREPARE) test
-	@{ $(PYTEST) --collect-only -qq -p no:cacheprovider; $(VENV_PYTHON) tests/support/fake_cards.py; } >/dev/null 2>&1 & \
+	@{ $(PYTEST) --collect-only -qq -p no:cacheprovider; $(VENV_PYTHON) tests/support/fake_cards.py; \
+	$(VENV_PYTHON) -c "from hypothesis.strategies import text; text().validate()"; } >/dev/null 2>&1 & \
 	$(MAKE) --no-print-directory static; checked=$$?; wait; exit $$checked
 	@$(PYTEST) $(FOR_ALL) $(IN_PARALLEL) $(ARGS)
 
