@@ -36,7 +36,7 @@ run: ## Open the window with a plan for this machine; without a display, train t
 # Beside the checks, which take one core, the tests are compiled, else each worker would compile all of them at its start,
 # and so are the tables of letters that Hypothesis keeps; the library of the practice cards is built, for which tests would
 # wait.
-test: ## Check the source, then run all tests (fifteen to twenty-five minutes on two cores)
+test: ## Check the source, then run all tests (twenty to thirty minutes on two cores)
 	@$(PREPARE) test
 	@{ $(PYTEST) --collect-only -qq -p no:cacheprovider; $(VENV_PYTHON) tests/support/fake_cards.py; \
 	$(VENV_PYTHON) -c "from hypothesis.strategies import text; text().validate()"; } >/dev/null 2>&1 & \
