@@ -23,9 +23,6 @@ from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.meters import Call
 from gpu_studio.trainer.progress import TrainingProgress
 
-PASSED_OVER = 2000
-"""Batches that are read once more to say where a step failed."""
-
 
 class Passes:
     """The training samples of a run, arrays or a stream, in the order of their steps."""
@@ -43,7 +40,6 @@ class Passes:
         self._open: list[Any] = []
         """The iterator over the pass under way, if it has begun: nothing else may hold it."""
         self._begun = False
-        self._last = TrainingProgress()
         self._until = 0
         """How far the pass is read in the turn under way."""
 
@@ -113,19 +109,8 @@ class Passes:
         whole: int | None = self._split.stream.steps(self._cut.batch)
         return None if whole is None else whole - at.pass_steps
 
-    def open_again(self) -> Any:
-        """Return an iterator over what `steps_from` returned last, from the same step on.
-
-        None of a stream of which much would have to be passed over.
-        """
-        if self._split.stream is not None and self._last.pass_steps > PASSED_OVER:
-            return None
-        self._open = []
-        return self.steps_from(self._last)
-
     def steps_from(self, at: TrainingProgress) -> Any:
         """Return an iterator over the parts of the steps from there on."""
-        self._last = at
         if not self._open:
             self._open = [batches.distribute(self._strategy, self._parts_from(at))]
         return self._open[0]

@@ -51,7 +51,6 @@ from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
 from gpu_studio.trainer.replica_updates import update_by_sums
 from gpu_studio.trainer.step_gradients import filters_first, in_one_piece, refuse_without, rows_once
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
-from gpu_studio.trainer.step_threads import CalledSteps
 from gpu_studio.trainer.whole_batches import as_part
 
 RECORDED_STEPS = 5
@@ -67,8 +66,6 @@ class Program:
 
     by_xla = False
     """Whether XLA compiles the steps of training."""
-    open_again: Callable[[], Any] | None = None
-    """Opens the stream of the last call once more; None if there is no use for it."""
 
     def __init__(
         self,
@@ -108,7 +105,7 @@ class Program:
         if self._replicas > 1:
             self._constraints += taken_off(self.model.trainable_variables)
         self._take_over()
-        self._train: Any = CalledSteps(self._train_steps, lambda: self.open_again, self.noticed)
+        self._train = tf.function(self._train_steps, autograph=False)
         self._evaluate = tf.function(self._evaluate_steps, autograph=False)
 
     def _take_over(self) -> None:

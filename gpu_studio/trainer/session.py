@@ -201,19 +201,8 @@ def _built(
     _refuse_unknown_monitor(plan, program)
     trained = program.optimizer, program.meters, program
     session = Session(plan, logical, spread, dataset, model, *trained, cut, passes, policy)
-    if not by and _may_be_one_threads(spread, logical, stream):
-        program.open_again = passes.open_again
     tell(_model_event(session))
     return session
-
-
-def _may_be_one_threads(
-    spread: strategies.Spread, logical: list[events.LogicalDevice], stream: Any
-) -> bool:
-    """Whether one thread may run the steps: on one CPU, of data that can be read again alike."""
-    alone = spread.shares == 1 and spread.placement is None and not spread.served
-    on_cpus = all(each.physical.startswith("CPU") for each in logical)
-    return alone and on_cpus and (stream is None or not stream.runs_python)
 
 
 def _looks_up_rows(model: Any) -> bool:
