@@ -187,7 +187,7 @@ def _copy(package: Distribution, packages: Path, site: Path) -> None:
 def _share(share: Path) -> None:
     """Put there what the desktop, shells, `man` and readers look for."""
     shutil.copytree(artefacts.ROOT / "resources/desktop", share)
-    for place, text in made_files(make_parser()[0], f"{_time():%Y-%m-%d}").items():
+    for place, text in made_files(make_parser(), f"{_time():%Y-%m-%d}").items():
         path = share / str(place).replace(ZSH, "zsh/vendor-completions")
         _made(path.parent)
         if place.parts[0] == "man":

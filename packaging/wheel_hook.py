@@ -71,7 +71,7 @@ def _manuals(root: str) -> dict[Path, bytes]:
 
         epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
         date = f"{datetime.fromtimestamp(int(epoch), UTC):%Y-%m-%d}" if epoch else ""
-        return manuals(make_parser()[0], date)
+        return manuals(make_parser(), date)
 
 
 @contextmanager

@@ -1,11 +1,10 @@
 """What every command uses: shared arguments and their meaning, its output, and its exit code.
 
-Each command file registers its own parser. All of them are imported before any argument is
-parsed, so their top-level imports are limited to this module; a command imports the rest when
-it runs. Shared options are added by functions and not by argparse's `parents`, which would
-list them before a command's own in its help. All output is escaped: names come from files and
-programs that a stranger may have made, and must not move a cursor, set a title, or reverse
-the order of letters.
+Each command file registers its own parser. For the help all of them are imported, so their
+top-level imports are limited to this module; a command imports the rest when it runs. Shared
+options are added by functions and not by argparse's `parents`, which would list them before a
+command's own in its help. All output is escaped: names come from files and programs that a
+stranger may have made, and must not move a cursor, set a title, or reverse the order of letters.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def _install(chosen: argparse.Namespace) -> int:
     home = desktop_entry.data_home()
     try:
         program = desktop_entry.program()
-        done = desktop_entry.install(program, home, made_files(chosen.parser))
+        done = desktop_entry.install(program, home, made_files(chosen.make_parser()))
     except desktop_entry.DesktopError as error:
         raise RefusedError(str(error)) from error
     if chosen.json:

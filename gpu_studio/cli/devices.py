@@ -80,7 +80,12 @@ WIDE = 160
 
 
 def register(commands: Commands) -> None:
-    """Add the command."""
+    """Add both commands."""
+    _register_devices(commands)
+    _register_doctor(commands)
+
+
+def _register_devices(commands: Commands) -> None:
     parser = add_command(
         commands, "devices", "show the cards, and who uses them", _EXAMPLES, devices
     )
@@ -276,8 +281,7 @@ exit codes:
   2    refused, with nothing done"""
 
 
-def register_doctor(commands: Commands) -> None:
-    """Add the command."""
+def _register_doctor(commands: Commands) -> None:
     parser = add_command(commands, "doctor", _DOCTOR_SUMMARY, _DOCTOR_EXAMPLES, doctor)
     parser.add_argument(
         "--fresh", action="store_true", help="ask TensorFlow again, even if nothing has changed"

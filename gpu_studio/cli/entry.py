@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,6 @@ from gpu_studio.cli.command import (
     INTERRUPTED,
     OK,
     REFUSED,
-    Commands,
     RefusedError,
     add_runs_dir,
     make,
@@ -33,7 +32,6 @@ from gpu_studio.cli.machine_choice import (
     refuse_simulated,
     take_machine_choice,
 )
-from gpu_studio.cli.without_terminal import has_terminal, told
 
 BEFORE_QT: Final = (
     "gpu_studio.runs.questions.plan_question",
@@ -48,6 +46,29 @@ They come first: PySide6 reads the source text of every module that is imported 
 """
 
 PAGES: Final = ("devices", "plan", "train", "runs", "lab")
+
+_ADDED_BY: Final[Mapping[str, str]] = {
+    "check": "plans",
+    "starter": "plans",
+    "export": "export",
+    "model": "model",
+    "place": "place",
+    "train": "train",
+    "resume": "train",
+    "runs": "runs",
+    "queue": "queue",
+    "study": "study",
+    "lab": "lab",
+    "code": "code",
+    "cluster": "cluster",
+    "devices": "devices",
+    "doctor": "devices",
+    "desktop": "desktop",
+    "completion": "completion",
+    "guide": "guide",
+    "lesson": "lesson",
+}
+"""The commands in the order of the help, each with the file beside this one that adds it."""
 
 _OVERVIEW = """Carve GPUs, place training on them, and watch it run.
 
@@ -110,12 +131,14 @@ or train from here:
 def run_command(argv: Sequence[str] | None = None) -> int:
     """Run one command; see `gpu_studio.cli.main`."""
     if completion.is_asked():
-        completion.complete(make_parser()[0])
+        completion.complete(make_parser())
     return _in_words_if_refused(lambda: _dispatch(_words(argv)))
 
 
 def run_window(argv: Sequence[str] | None = None) -> int:
     """Open the window as the arguments say; see `gpu_studio.cli.window`."""
+    from gpu_studio.cli.without_terminal import has_terminal, told
+
     if completion.is_asked():
         completion.complete(make_window_parser())
     arguments = _words(argv)
@@ -184,12 +207,12 @@ def has_display() -> bool:
 
 def _dispatch(arguments: list[str]) -> int:
     cards, arguments = take_machine_choice(arguments)
-    if not arguments:  # The window's start waits for this: it needs the parsers of no command.
-        return _show_window_on(cards, make_window_parser().parse_args([]))
-    parser, names = make_parser()
-    opened = _plan_to_open(arguments, names)
-    if opened is not None:
-        return _show_window_on(cards, opened)
+    opening, others = _opening(arguments)
+    if opening is not None and (not others or _is_plan_to_open(others)):
+        # The window's start waits for this: it needs the parsers of no command.
+        opening.plan = Path(others[0]) if others else None
+        return _show_window_on(cards, opening)
+    parser = make_parser(others[0] if others else "")
     chosen, unknown = parser.parse_known_args(arguments)
     if unknown:
         chosen.given.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -210,42 +233,22 @@ def _write_numbers_as_chosen() -> None:
     write_thousands(chosen_thousands(" "))
 
 
-def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
-    """Make the parser of all commands, and return it with their names."""
+def make_parser(command: str = "") -> argparse.ArgumentParser:
+    """Make the parser of all commands, or only of those that come from the file of `command`.
+
+    A command is parsed alike by both. Where none is named, all are needed: the help lists them.
+    """
     parser = make(argparse.ArgumentParser, "gpu-studio", _OVERVIEW, _EXAMPLES)
-    # The parser itself is for a command that writes of all commands.
-    parser.set_defaults(handler=None, trains=False, plan=None, parser=parser, given=parser)
+    # A command that writes of all commands makes the parser of all.
+    parser.set_defaults(
+        handler=None, trains=False, plan=None, make_parser=make_parser, given=parser
+    )
     _add_window_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for register in _registers():
-        register(commands)
-    return parser, commands.choices
-
-
-def _registers() -> Iterator[Callable[[Commands], None]]:
-    """What adds the commands, in the order of the help."""
-    from gpu_studio.cli import (
-        cluster,
-        code,
-        desktop,
-        devices,
-        export,
-        guide,
-        lab,
-        lesson,
-        model,
-        place,
-        plans,
-        queue,
-        runs,
-        study,
-        train,
-    )
-
-    working = (plans, export, model, place, train, runs, queue, study, lab, code, cluster, devices)
-    yield from (module.register for module in working)
-    yield devices.register_doctor
-    yield from (module.register for module in (desktop, completion, guide, lesson))
+    wanted = [_ADDED_BY[command]] if command in _ADDED_BY else dict.fromkeys(_ADDED_BY.values())
+    for name in wanted:
+        import_module(f"gpu_studio.cli.{name}").register(commands)
+    return parser
 
 
 def _add_window_options(parser: argparse.ArgumentParser) -> None:
@@ -265,19 +268,23 @@ def _add_opening(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _plan_to_open(arguments: Sequence[str], commands: Container[str]) -> argparse.Namespace | None:
-    """What to open the window on, if the arguments only name a plan to open."""
+def _opening(arguments: Sequence[str]) -> tuple[argparse.Namespace | None, list[str]]:
+    """What the arguments say of how the window opens, and the others; None if they are wrong."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     add_runs_dir(parser)
     _add_opening(parser)
     try:
-        chosen, rest = parser.parse_known_args(list(arguments))
+        return parser.parse_known_args(list(arguments))
     except argparse.ArgumentError:
-        return None
-    if len(rest) != 1 or rest[0].startswith("-") or rest[0] in commands:
-        return None
-    chosen.plan = Path(rest[0])
-    return chosen if chosen.plan.suffix == ".toml" or chosen.plan.is_file() else None
+        return None, []
+
+
+def _is_plan_to_open(others: Sequence[str]) -> bool:
+    """Whether the arguments, without what says how the window opens, only name a plan."""
+    if len(others) != 1 or others[0].startswith("-") or others[0] in _ADDED_BY:
+        return False
+    plan = Path(others[0])
+    return plan.suffix == ".toml" or plan.is_file()
 
 
 def _open_window(arguments: list[str]) -> int:

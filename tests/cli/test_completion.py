@@ -111,7 +111,7 @@ def test_that_the_command_writes_what_is_installed(gpu_studio, installed):
 
 def test_that_formatters_find_nothing_wrong_with_the_manual_page(tmp_path):
     page = tmp_path / "gpu-studio.1"
-    page.write_bytes(made_files(make_parser()[0], "2026-02-03")[PLACES[-2]])
+    page.write_bytes(made_files(make_parser(), "2026-02-03")[PLACES[-2]])
     checks = {
         "groff": ["groff", "-man", "-ww", "-z", "-Kutf8", "-Tutf8", page],
         "mandoc": ["mandoc", "-Tlint", "-Wwarning", page],
@@ -125,7 +125,7 @@ def test_that_formatters_find_nothing_wrong_with_the_manual_page(tmp_path):
 
 
 def test_that_the_manual_page_has_every_command_with_every_option_of_its_own():
-    page = made_files(make_parser()[0])[PLACES[-2]].decode()
+    page = made_files(make_parser())[PLACES[-2]].decode()
     for words in (
         '.SS "gpu\\-studio runs save\\-model"',
         "\\fBgpu\\-studio runs rename\\fR [\\fIOPTION\\fR]... \\fIRUN\\fR [\\fINAME\\fR]",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 from patience import PATIENCE_S
 
 from gpu_studio import __version__
-from gpu_studio.cli import entry, main, window
+from gpu_studio.cli import entry, main, window, without_terminal
 from gpu_studio.common import figures
 from gpu_studio.common.choices import settings_path
 from gpu_studio.hardware.simulated import VARIABLE
@@ -32,7 +33,7 @@ WORKING = [
 @pytest.fixture(autouse=True)
 def in_a_terminal(monkeypatch):
     """As from a terminal: without one, a window that cannot be opened says so on the desktop."""
-    monkeypatch.setattr(entry, "has_terminal", lambda: True)
+    monkeypatch.setattr(without_terminal, "has_terminal", lambda: True)
 
 
 @pytest.fixture
@@ -235,9 +236,65 @@ def test_that_the_window_has_what_needs_no_qt_imported_before_it():
     assert len(after) < len(pure) / 10, sorted(after)
 
 
-def test_that_the_window_opens_without_the_parsers_of_all_commands(opened, monkeypatch):
-    monkeypatch.setattr(entry, "make_parser", lambda: pytest.fail("made all parsers"))
-    assert main([]) == 7
+@pytest.mark.parametrize("words", [[], ["--new"], ["--page", "runs"], ["a.plan.toml"]])
+def test_that_the_window_opens_without_the_parser_of_any_command(opened, monkeypatch, words):
+    monkeypatch.setattr(entry, "make_parser", lambda _=0: pytest.fail("made a command's parser"))
+    assert main(words) == 7
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """How many parsers are made."""
+    parsers = []
+    build = argparse.ArgumentParser.__init__
+
+    def counted(self, *positional, **named):
+        parsers.append(self)
+        build(self, *positional, **named)
+
+    monkeypatch.setattr(argparse.ArgumentParser, "__init__", counted)
+    return parsers
+
+
+@pytest.mark.parametrize("before", [[], ["--runs-dir", "runs"]])
+def test_that_a_command_makes_its_own_parsers_and_not_those_of_others(gpu_studio, made, before):
+    assert gpu_studio(*before, "guide", "plan").code == 0
+    alone = len(made)
+    assert alone < 6
+    made.clear()
+    gpu_studio(*before, "--help")
+    assert len(made) > 10 * alone
+
+
+def parsers_of(parser):
+    """Each parser below this one by its words, with its usage and its help."""
+    found = {parser.prog: (parser.format_usage(), parser.format_help())}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                found |= parsers_of(below)
+    return found
+
+
+def test_that_each_command_is_parsed_alike_whether_it_is_made_alone_or_with_all():
+    everything = parsers_of(entry.make_parser())
+    assert len(everything) > 60
+    commands = [words.split()[1] for words in everything if len(words.split()) == 2]
+    one_by_one = {}
+    for command in commands:
+        alone = parsers_of(entry.make_parser(command))
+        assert len(alone) < len(everything) / 2
+        one_by_one |= alone | {"gpu-studio": everything["gpu-studio"]}
+    assert one_by_one == everything
+
+
+@pytest.mark.parametrize("words", [["lis"], ["--runs-dir", "train", "lis"], ["lis", "train"]])
+def test_that_a_word_that_is_no_command_is_answered_with_all_commands(gpu_studio, words):
+    answer = gpu_studio(*words)
+    assert answer.code == 2
+    assert "invalid choice: 'lis'" in answer.err
+    for command in ("check", "runs", "doctor", "lesson"):
+        assert f"'{command}'" in answer.err
 
 
 def test_that_a_reader_who_goes_away_is_no_error(gpu_studio_process, ended):
