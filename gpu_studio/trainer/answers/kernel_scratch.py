@@ -22,9 +22,10 @@ _LEAST_OF_A_THREAD = (256 << 10) // 4
 def scratch_on_cpu(operation: Any, inputs: Sequence[Size]) -> Size:
     """Return the bytes that the operation's CPU kernel needs while it runs.
 
-    `inputs` are the sizes of its inputs. oneDNN's kernels need none that TensorFlow counts.
+    `inputs` are the sizes of its inputs. Eigen's kernels are used on CPUs for which oneDNN's are
+    off; those need none that TensorFlow counts, or little.
     """
-    return NOTHING if ONE_DNN else _of_maxima(operation, inputs)
+    return NOTHING if ONE_DNN else _of_eigen(operation, inputs)
 
 
 def scratch_on_card(operation: Any, inputs: Sequence[Size]) -> Size:
@@ -33,8 +34,11 @@ def scratch_on_card(operation: Any, inputs: Sequence[Size]) -> Size:
     cuDNN's are not known: it chooses its algorithms as it runs. Practice cards have Eigen's
     kernels, which need much more for the gradients of convolutions and pooling.
     """
-    if library(CARDS_FILE) is None:
-        return NOTHING
+    return NOTHING if library(CARDS_FILE) is None else _of_eigen(operation, inputs)
+
+
+def _of_eigen(operation: Any, inputs: Sequence[Size]) -> Size:
+    """Return the bytes that Eigen's kernel needs, if it is one that needs any."""
     if operation.type.startswith("Conv2DBackprop"):
         return Size(_unrolled(operation))
     return _of_maxima(operation, inputs)

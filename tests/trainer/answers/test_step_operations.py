@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -132,6 +137,26 @@ def test_that_practice_cards_need_what_eigen_unrolls_for_gradients_of_convolutio
     assert not any(
         kernel_scratch.scratch_on_card(each, []).fixed for each in graph.get_operations()
     )
+
+
+def test_that_a_cpu_without_onednn_needs_what_eigen_unrolls_for_gradients_of_convolutions():
+    """As its allocator counts it, in a region in which every piece is cut to size.
+
+    A small convolution in a row of sequences needs sixteen MiB, ten times what else a step holds.
+    """
+    program = Path(__file__).parent / "programs" / "eigen_scratch.py"
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, "TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPU_ALLOCATOR_USE_BFC": "true"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert {name: each["foreseen"] for name, each in found.items()} == {
+        name: pytest.approx(each["held"], abs=1024) for name, each in found.items()
+    }
+    assert found["filter of a row"]["held"] > 15 << 20
 
 
 def test_that_the_gradient_of_a_filter_is_rehearsed_before_that_of_the_input_on_a_card():
