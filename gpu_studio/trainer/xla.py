@@ -11,6 +11,7 @@ resume as it began, which its checkpoints say.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -54,9 +55,36 @@ def xla_facts(model: Any) -> XlaFacts:
     asked = settings.config.get("jit_compile") if settings is not None else None
     if is_op_determinism_enabled():  # which not all of XLA's operations are: Keras' own rule
         asked = False
-    layers = model._flatten_layers()  # noqa: SLF001
+    layers = list(model._flatten_layers())  # noqa: SLF001
     found = (f"{each.name} ({type(each).__name__})" for each in layers if not each.supports_jit)
-    return XlaFacts(None if asked is None else bool(asked), tuple(dict.fromkeys(found)))
+    chosen = None if asked is None else bool(asked)
+    return XlaFacts(chosen, tuple(dict.fromkeys(found)), _of_recurrent(layers))
+
+
+def _of_recurrent(layers: Sequence[Any]) -> int | None:
+    """Return `XlaFacts.recurrent` of a model with these layers."""
+    own = all(type(each).__module__.partition(".")[0] == "keras" for each in layers)
+    loops = any(isinstance(each, keras.layers.RNN) and not each.unroll for each in layers)
+    weights = [(each, weight.shape) for each in layers for weight in _weights_of(each)]
+    if not own or not loops or any(len(shape) > 2 for _, shape in weights):  # as a convolution has
+        return None
+    products = (2 * _places(each) * math.prod(shape) for each, shape in weights if len(shape) > 1)
+    return max(products, default=None)
+
+
+def _weights_of(layer: Any) -> list[Any]:
+    """Return the weights of a layer that multiplies by them, without those of layers in it."""
+    inner = next(iter(layer._flatten_layers(include_self=False)), None)  # noqa: SLF001
+    looks_up = isinstance(layer, keras.layers.Embedding)
+    return [] if inner is not None or looks_up else layer.weights
+
+
+def _places(layer: Any) -> int:
+    """How often a sample meets the layer's weights: those of a dense one, at each time step."""
+    try:
+        return math.prod(size or 1 for size in layer.output.shape[1:-1])
+    except (AttributeError, ValueError):  # as of the cell of a recurrent layer
+        return 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL
 
-from gpu_studio.placement.cautions import cautions_with
-from gpu_studio.placement.compiled_steps import CHANGES, XlaFacts
+from gpu_studio.placement.cautions import FASTER_BY_XLA, cautions_with
+from gpu_studio.placement.compiled_steps import CHANGES, SMALL_FLOPS, XlaFacts
 from gpu_studio.placement.known_problems import known_problems
 from gpu_studio.placement.memory import compiles, predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
@@ -136,3 +136,35 @@ def test_that_a_practice_card_is_said_to_compute_without_xla() -> None:
 def test_that_facts_on_xla_are_read_as_they_were_written() -> None:
     facts = facts_with(replace(TURNING, asked=True))
     assert decoded(encoded(facts)) == facts
+
+
+LONG = ("training.epochs=1000", "training.batch_size=32")
+
+
+def offered_xla(xla: XlaFacts, *settings: str, machine=WITHOUT_CARDS, facts=FACTS) -> bool:
+    whole = PlanFacts(facts.data, replace(MODEL, xla=xla))
+    plan = plan_with(*LONG, *settings)
+    found = [each for each in cautions_with(plan, machine, whole) if each.name == FASTER_BY_XLA]
+    for each in found:
+        assert each.mend is not None
+        assert each.mend.make(plan).training.jit_compile is True
+    return bool(found)
+
+
+def test_that_xla_is_offered_for_a_long_training_of_small_recurrent_layers_on_a_cpu() -> None:
+    small = XlaFacts(recurrent=SMALL_FLOPS // 32)
+    assert offered_xla(small)
+    assert not offered_xla(small, machine=TWO_CARDS), "it compiles there by itself"
+    assert not offered_xla(small, "training.batch_size=33")
+    assert not offered_xla(small, "training.epochs=3")
+    assert not offered_xla(small, "training.epochs=3", "training.steps_per_epoch=600")
+    assert offered_xla(small, "training.epochs=4", "training.steps_per_epoch=600")
+    assert not offered_xla(small, ON)
+    assert not offered_xla(small, OFF)
+    assert not offered_xla(small, "distribution.strategy=mirrored")
+    assert not offered_xla(XlaFacts()), "no recurrent layers"
+    assert not offered_xla(replace(small, asked=False))
+    assert not offered_xla(replace(small, cannot=TURNING.cannot))
+    assert FACTS.data is not None
+    assert not offered_xla(small, facts=PlanFacts(replace(FACTS.data, varies=True), MODEL))
+    assert decoded(encoded(facts_with(small))) == facts_with(small)

@@ -58,3 +58,49 @@ def test_that_a_resumed_run_whose_random_layers_will_draw_otherwise_says_so(bega
     assert told[0].startswith(f"XLA compiles the steps {'now' if now else 'no longer'}: dropout")
     session.model = keras.Sequential([keras.Input((2,)), layers[0]])
     assert list(other_draws(state, session)) == []
+
+
+def recurrent_of(name: str) -> int | None:
+    import keras
+
+    from gpu_studio.trainer.xla import xla_facts
+
+    class Own(keras.layers.Dense):
+        pass
+
+    layers = keras.layers
+    made: dict[str, list[Any]] = {
+        "one": [layers.LSTM(8)],
+        "its own cells": [layers.RNN([layers.GRUCell(4), layers.LSTMCell(8)])],
+        "both ways": [layers.Bidirectional(layers.GRU(8))],
+        "a layer at each time step": [layers.GRU(8, return_sequences=True), layers.Dense(64)],
+        "a table": [layers.Flatten(), layers.Embedding(1000, 4), layers.SimpleRNN(8)],
+        "no loop": [layers.Flatten(), layers.Dense(8)],
+        "written out": [layers.LSTM(8, unroll=True)],
+        "convolutions": [layers.Conv1D(4, 3), layers.LSTM(8)],
+        "somebody's layer": [layers.LSTM(8), Own(1)],
+    }
+    x = inputs = keras.Input((12, 16))
+    for layer in made[name]:
+        x = layer(x)
+    return xla_facts(keras.Model(inputs, x)).recurrent
+
+
+@pytest.mark.parametrize(
+    ("name", "flops"),
+    [
+        ("one", 2 * 16 * 32),
+        ("its own cells", 2 * 8 * 32),
+        ("both ways", 2 * 16 * 24),
+        ("a layer at each time step", 2 * 12 * 8 * 64),
+        ("a table", 2 * 8 * 8),
+        ("no loop", None),
+        ("written out", None),
+        ("convolutions", None),
+        ("somebody's layer", None),
+    ],
+)
+def test_that_a_model_of_keras_own_recurrent_layers_says_how_large_their_products_are(
+    name: str, flops: int | None
+) -> None:
+    assert recurrent_of(name) == flops
