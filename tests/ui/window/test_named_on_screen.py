@@ -22,7 +22,7 @@ NUMBERED = {
     "batch 32": "batch {}",
     "watched since 14:03": "watched since {}",
 }
-ROOMS = ("ui", "plan", "runs", "contract", "hardware", "lab")
+ROOMS = ("ui", "plan", "placement", "runs", "contract", "hardware", "lab")
 PAGES = ("index", "devices", "plan", "train", "runs", "lab", "placement", "own-code", "failures")
 
 
