@@ -104,6 +104,9 @@ from gpu_studio.ui.kit.theme import (
     readable,
     state_colour,
 )
+from gpu_studio.ui.kit.when_seen import (
+    WhenSeen,
+)
 from gpu_studio.ui.kit.words import (
     sentence,
 )
@@ -164,6 +167,7 @@ __all__ = [
     "Tokens",
     "Tone",
     "TraceDialog",
+    "WhenSeen",
     "about_dialog",
     "bring_into_view",
     "coloured_icon",

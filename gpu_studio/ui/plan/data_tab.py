@@ -17,7 +17,7 @@ from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.columns import TABLE
 from gpu_studio.plan.data import ARRAYS, GROUPS, IMAGES, SPLITS
 from gpu_studio.plan.options import DATA_LIMITS
-from gpu_studio.ui.kit import GRID, Label, Scrolled, ThemeManager, font, sentence
+from gpu_studio.ui.kit import GRID, Label, Scrolled, ThemeManager, WhenSeen, font, sentence
 from gpu_studio.ui.kit.fields import Choice, Typed
 from gpu_studio.ui.kit.samples import SamplesTable
 from gpu_studio.ui.plan.facts_words import data_lines, preview_headers, what_fits
@@ -230,21 +230,22 @@ class DataTab(QWidget):
         self.lines = FactLines()
         self.pictures = SampleGrid(theme)
         self.table = SamplesTable(theme, "samples of the data")
+        self._seen = WhenSeen(self, self._show_facts)
         self._lay_out()
         self._show_preview(None)
 
     def set_facts(self, reader: FactsReader) -> None:
         """Show what this reader knows from now on."""
         self._reader = reader
-        reader.changed.connect(self._show_facts)
-        self._show_facts()
+        reader.changed.connect(self._seen.want)
+        self._seen.want()
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan's data."""
         self._view = view
         self.form.show_view(view)
         self.fractions.show_view(view)
-        self._show_facts()
+        self._seen.want()
 
     def _show_facts(self) -> None:
         if self._reader is None or self._view is None:

@@ -26,6 +26,7 @@ from gpu_studio.ui.kit import (
     Scrolled,
     Table,
     ThemeManager,
+    WhenSeen,
 )
 from gpu_studio.ui.kit.fields import Typed
 from gpu_studio.ui.plan.facts_words import (
@@ -162,6 +163,7 @@ class ModelTab(QWidget):
         self.ends.set_row_height(_ROW)
         self.ends.set_widths(_END_WIDTHS, stretch=0)
         self.ends_heading = Label("IN AND OUT", "section")
+        self._seen = WhenSeen(self, self._show_facts)
         self._lay_out()
         self._show_ends(())
         self._show_graph(None)
@@ -169,8 +171,8 @@ class ModelTab(QWidget):
     def set_facts(self, reader: FactsReader) -> None:
         """Show what this reader knows from now on."""
         self._reader = reader
-        reader.changed.connect(self._show_facts)
-        self._show_facts()
+        reader.changed.connect(self._hear)
+        self._hear()
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan's model."""
@@ -185,6 +187,13 @@ class ModelTab(QWidget):
         narrow = event.size().width() < _NARROW
         self.table.set_widths(_NARROW_WIDTHS if narrow else _WIDTHS, stretch=1)
         self.ends.set_widths(_NARROW_END_WIDTHS if narrow else _END_WIDTHS, stretch=0)
+
+    def _hear(self) -> None:
+        """Remember which model's layers are known, and show them."""
+        facts = self._reader.facts if self._reader else None
+        if facts and facts.graph:
+            self._settled = self._but_for_frozen
+        self._seen.want()
 
     def _show_facts(self) -> None:
         if self._reader is None:
@@ -204,7 +213,7 @@ class ModelTab(QWidget):
         self._show_ends(meetings_of(data, ended) if data and ended else ())
         for part in (self.totals, self.ends):
             part.setEnabled(known)
-        self.table.setEnabled(self._is_settled(there=there) or known)
+        self.table.setEnabled(self._is_settled or known)
 
     def _want_consent(self, path: Path) -> None:
         if self._reader is not None:
@@ -220,13 +229,16 @@ class ModelTab(QWidget):
         if graph is not None:
             self.table.setFixedHeight(HEADER + len(graph.layers) * _ROW + 2)
 
-    def _is_settled(self, *, there: bool) -> bool:
-        """Whether the layers are known but for which of them are frozen: they can be ticked."""
+    @property
+    def _but_for_frozen(self) -> ModelSettings | None:
+        """The model that is asked about, with no layer frozen."""
         model = self._reader.model if self._reader is not None else None
-        now = replace(model, frozen=()) if model is not None else None
-        if there:
-            self._settled = now
-        return now is not None and now == self._settled
+        return replace(model, frozen=()) if model is not None else None
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether the layers are known but for which of them are frozen: they can be ticked."""
+        return self._settled is not None and self._settled == self._but_for_frozen
 
     def _show_frozen(self) -> None:
         if self._view is not None and self._graph is not None:

@@ -24,6 +24,7 @@ from gpu_studio.ui.kit import (
     Paragraph,
     PrimaryButton,
     ThemeManager,
+    WhenSeen,
     font,
 )
 from gpu_studio.ui.machine.checkup import Checkup
@@ -117,6 +118,7 @@ class PlanPage(Page):
         self.outlook = OutlookCard(theme)
         self.examination = ClusterExamination(runs, self)
         self.workspace = Workspace(theme)
+        self._seen = WhenSeen(self, self._show)
         self._parts = (self.devices, self.training, self.distribution, self.outlook, self.workspace)
         add_tabs(self.workspace, theme, facts, checkup, actions, runs)
         self._add_buttons(actions)
@@ -170,9 +172,13 @@ class PlanPage(Page):
     def step_seconds(self) -> float | None:
         """The predicted seconds of a step of the placed plan, from measured times.
 
-        None if unknown.
+        None if unknown, as of a plan that the tab of the layers has not shown yet.
         """
-        return getattr(self.workspace.made("Layers"), "step_seconds", None)
+        layers = self.workspace.made("Layers")
+        if layers is None or self._shown is None or self._seen.due:
+            return None
+        seconds: float | None = layers.step_seconds_of(self._shown)  # type: ignore[attr-defined]
+        return seconds
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Ask for facts only once the page is visible."""
@@ -219,7 +225,7 @@ class PlanPage(Page):
         self.column.addStretch(0)
 
     def _connect(self) -> None:
-        self._readiness.changed.connect(self._show)
+        self._readiness.changed.connect(self._heed)
         self._facts.changed.connect(self._hear)
         self.workspace.opened.connect(self.part_opened)
         self.name.textEdited.connect(self._rename)
@@ -230,6 +236,13 @@ class PlanPage(Page):
         self.outlook.warnings.queue = self._actions["queue_plan"]
         for part in self._parts:
             part.edited.connect(self._apply)
+
+    def _heed(self) -> None:
+        """Show what has changed once the page is seen; a first plan before, as it takes longest."""
+        if self._shown is None:
+            self._show()
+        else:
+            self._seen.want()
 
     def _show(self) -> None:
         view = self._view()
@@ -268,7 +281,7 @@ class PlanPage(Page):
         """Show what the facts say of what the plan leaves to its script."""
         plan = self._document.plan
         if self._shown and plan and self._completed(plan) != self._shown:
-            self._show()
+            self._seen.want()
 
     def _ask(self) -> None:
         if (plan := self._document.absolute) is not None and self.isVisible():

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.plan import Strategy, strategy_of
 from gpu_studio.plan.strategies import BY_NAME
-from gpu_studio.ui.kit import GRID, Label, Paragraph, Scrolled, ThemeManager
+from gpu_studio.ui.kit import GRID, Label, Paragraph, Scrolled, ThemeManager, WhenSeen
 from gpu_studio.ui.plan.cluster_section import ClusterOptions
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
@@ -70,6 +70,7 @@ class StrategyTab(QWidget):
         )
         for section in self.sections:
             section.edited.connect(self.edited)
+        self._seen = WhenSeen(self, self._show_options)
         self._lay_out()
 
     def show_view(self, view: PlanView) -> None:
@@ -83,17 +84,17 @@ class StrategyTab(QWidget):
         self.picture.show_drawing(drawing_of(view.plan, view.machine))
         for part, words in self.words.items():
             words.say(_said(strategy, part))
-        self._show_options()
+        self._seen.want()
 
     def set_facts(self, reader: FactsReader) -> None:
         """Follow what TensorFlow says about the plan."""
         self._reader = reader
-        reader.changed.connect(self._show_options)
+        reader.changed.connect(self._seen.want)
 
     def set_topology(self, topology: Topology | None) -> None:
         """Show how the cards are connected, as far as the driver has said."""
         self._topology = topology
-        self._show_options()
+        self._seen.want()
 
     def _show_options(self) -> None:
         if self._view is not None:

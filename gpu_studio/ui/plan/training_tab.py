@@ -26,7 +26,7 @@ from gpu_studio.plan.edits.training import leave_to_script, stop_early
 from gpu_studio.plan.options import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS, TRAINING_LIMITS
 from gpu_studio.plan.rules.training_rules import measured
 from gpu_studio.plan.scripts import FIT, OF_PLANS
-from gpu_studio.ui.kit import GRID, Scrolled, ThemeManager, sentence
+from gpu_studio.ui.kit import GRID, Scrolled, ThemeManager, WhenSeen, sentence
 from gpu_studio.ui.kit.fields import Choice, Switch, Typed
 from gpu_studio.ui.kit.fields.typed import read_names, write_names
 from gpu_studio.ui.plan.callbacks_form import CallbacksForm
@@ -248,8 +248,9 @@ class TrainingTab(QWidget):
     def set_facts(self, reader: FactsReader) -> None:
         """Take the number of training samples and Keras' verdict from this reader from now on."""
         self._reader = reader
-        reader.changed.connect(self._show_facts)
-        self._show_facts()
+        seen = WhenSeen(self, self._show_facts)
+        reader.changed.connect(seen.want)
+        seen.want()
 
     def show_view(self, view: PlanView) -> None:
         """Show how the plan trains."""

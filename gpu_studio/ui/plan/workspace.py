@@ -146,10 +146,11 @@ class Workspace(CardFrame):
         if self._view is None or not self.current:
             return
         editor = self.editor(self.current)
-        self._pages.setCurrentWidget(editor)
         if self._shown.get(self.current) is not self._view:
             self._shown[self.current] = self._view
             editor.show_view(self._view)  # type: ignore[attr-defined]
+        # Only now: what waits until it is seen is then filled once, with this plan.
+        self._pages.setCurrentWidget(editor)
 
 
 def _is_stop(widget: QWidget, beside: QWidget) -> bool:

@@ -31,6 +31,7 @@ def test_that_the_layers_the_data_and_the_curve_are_those_of_the_real_model(qtbo
         qtbot.addWidget(part)
         Held(part, plan)
         part.set_facts(reader)
+        part.show()
     try:
         reader.follow(plan)
         assert model.bar.words.text().endswith("…")

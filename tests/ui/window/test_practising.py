@@ -74,7 +74,9 @@ def test_that_cards_are_chosen_by_keys_seen_everywhere_remembered_and_given_back
     qtbot.waitUntil(lambda: marked.text() == "practice: 2 × 512 MiB")
     assert window.devices_page.stop_practising.isVisible()
     qtbot.waitUntil(lambda: "practice: 2 × 512 MiB" in status(window))
+    window.show_page("plan")
     assert "practice: 2 × 512 MiB" in window.plan_page.caption.text()
+    window.show_page("devices")
     assert window.settings.get(settings.PRACTICE) == "2x512MiB"
     assert window.readiness.machine.practice
 

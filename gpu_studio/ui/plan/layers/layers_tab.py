@@ -19,11 +19,11 @@ from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelGraph, PlanFacts
 from gpu_studio.placement.schedule import StepTimeline
 from gpu_studio.placement.search import Objective
-from gpu_studio.plan import Problem, logical_devices, strategy_of
+from gpu_studio.plan import Plan, Problem, logical_devices, strategy_of
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.distribution import use_instead
 from gpu_studio.runs.machine_figures import kept_figures
-from gpu_studio.ui.kit import GRID, BackgroundTask, Note, Scrolled, ThemeManager
+from gpu_studio.ui.kit import GRID, BackgroundTask, Note, Scrolled, ThemeManager, WhenSeen
 from gpu_studio.ui.kit.device_place import places
 from gpu_studio.ui.kit.step_view import TimelineView, measured_picture
 from gpu_studio.ui.plan.layers.board import Board, board_of
@@ -82,7 +82,7 @@ class LayersTab(QWidget):
         self._lanes_picture: LayersPicture | None = None
         self._said = self._refused = ""
         self._offered: PlacingOutcome | None = None
-        self.step_seconds: float | None = None
+        self._step_seconds: float | None = None
         self.times = times or TimesReader(parent=self)
         self.steps, self.worker = StepMaker(self), BackgroundTask("placing", self)
         self.measured = MeasuredReader(runs, self)
@@ -92,6 +92,7 @@ class LayersTab(QWidget):
         self.problem, self.remark, self.note = ProblemLine(theme), Note(), Note()
         self.grid, self.graph = LaneGrid(theme), GraphView(theme)
         self.timeline, self.crossings = TimelineView(theme), Crossings()
+        self._seen = WhenSeen(self, self._show)
         self._lay_out()
         self._connect()
 
@@ -109,13 +110,18 @@ class LayersTab(QWidget):
         self.times.blockSignals(True)
         self.times.follow(view.absolute, logical_devices(view.plan, view.machine))
         self.times.blockSignals(False)
-        self._show()
+        self._seen.want()
 
     def set_facts(self, reader: FactsReader) -> None:
         """Follow what TensorFlow says about the plan."""
         self._reader = reader
-        reader.changed.connect(self._show)
-        self._show()
+        reader.changed.connect(self._seen.want)
+        self._seen.want()
+
+    def step_seconds_of(self, plan: Plan) -> float | None:
+        """The predicted seconds of a step of timed layers, if it is this plan that is shown."""
+        is_shown = self._view is not None and self._view.plan == plan and not self._seen.due
+        return self._step_seconds if is_shown else None
 
     def close_readers(self) -> None:
         """Stop all threads and processes."""
@@ -141,13 +147,13 @@ class LayersTab(QWidget):
     def _take_figures(self, found: MachineFigures) -> None:
         if found != self.figures:
             self.figures = found
-            self._show()
+            self._seen.want()
 
     def _take_times(self) -> None:
         """Show what was measured, and let it correct the predicted memory."""
         if self._reader is not None and self.times.known is not None:
             self._reader.correct(self.times.known.held)
-        self._show()
+        self._seen.want()
 
     def _show(self) -> None:
         view = self._view
@@ -182,7 +188,7 @@ class LayersTab(QWidget):
 
     def _show_step(self, found: Forecast | None, step: StepTimeline | None) -> None:
         # FLOPs compare steps; how long one really takes is known of timed layers only.
-        self.step_seconds = (
+        self._step_seconds = (
             step.seconds if found is not None and found.timed and step is not None else None
         )
         self.toolbar.show_step(found, step)

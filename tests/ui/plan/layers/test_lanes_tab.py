@@ -166,3 +166,23 @@ def test_that_a_problem_of_the_placement_is_said_here(opened) -> None:
     assert "a batch of 64 samples has at most 64 parts" in bench.tab.problem.text
     assert bench.tab.toolbar.bubble.text() == ""
     assert not bench.tab.line.button.isEnabled()
+
+
+def test_that_the_seconds_of_a_step_are_told_only_of_the_plan_and_the_facts_that_are_shown(
+    qtbot, opened, tmp_path, monkeypatch
+) -> None:
+    """A run keeps them as predicted of its plan, whichever tab its person looks at."""
+    monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "starts"))
+    times = TimesReader([sys.executable, fake_times_asker.__file__])
+    bench = opened(times=times)
+    tab, plan = bench.tab, bench.plan
+    assert tab.step_seconds_of(plan) is None
+    click(qtbot, tab.line.button)
+    qtbot.waitUntil(lambda: tab.step_seconds_of(plan) is not None)
+    other = replace(plan, training=replace(plan.training, batch_size=7))
+    assert tab.step_seconds_of(other) is None
+    tab.hide()
+    bench.reader.tell(bench.reader.facts)
+    assert tab.step_seconds_of(plan) is None
+    tab.show()
+    qtbot.waitUntil(lambda: tab.step_seconds_of(plan) is not None)
