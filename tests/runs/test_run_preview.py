@@ -13,9 +13,21 @@ from gpu_studio.runs.reading.history import History
 LONG = Script(trained=40, epochs=60, steps=1000, per_call=10, call_seconds=0.5)
 
 
+SMALL_END = 32 * 1024
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    """The events of a long run, which takes long to make; nobody may write there."""
+    path = make_run(tmp_path_factory.mktemp("long"), LONG).events_file
+    whole = path.read_bytes()
+    yield path
+    assert path.read_bytes() == whole
+
+
 @pytest.fixture
 def small_ends(monkeypatch):
-    monkeypatch.setattr(event_file, "_END_BYTES", 32 * 1024)
+    monkeypatch.setattr(event_file, "_END_BYTES", SMALL_END)
     monkeypatch.setattr(event_file, "PLACES", 64)
 
 
@@ -46,9 +58,8 @@ def test_that_the_places_are_halves_of_what_lies_between_those_before():
 
 
 @pytest.mark.usefixtures("small_ends")
-def test_that_a_glimpse_of_a_long_run_has_the_shape_of_its_curve_and_its_newest_figures(runs_dir):
-    path = make_run(runs_dir, LONG).events_file
-    found, whole = seen_of(path), read(path)
+def test_that_a_glimpse_of_a_long_run_has_the_shape_of_its_curve_and_its_newest_figures(long_run):
+    found, whole = seen_of(long_run), read(long_run)
     seen = found.history()
     assert 0.01 < seen.losses.total / whole.losses.total < 0.5
     assert (seen.step, seen.epoch, seen.loss, seen.last_time) == (
@@ -72,9 +83,8 @@ def test_that_a_glimpse_of_a_long_run_has_the_shape_of_its_curve_and_its_newest_
 
 @pytest.mark.usefixtures("small_ends")
 @pytest.mark.parametrize("looks", [2, 3, 10])
-def test_that_a_glimpse_ended_early_is_sparser_and_reaches_as_far(runs_dir, looks):
-    path = make_run(runs_dir, LONG).events_file
-    found = RunPreview(path)
+def test_that_a_glimpse_ended_early_is_sparser_and_reaches_as_far(long_run, looks):
+    found = RunPreview(long_run)
     assert all(found.look() for _ in range(looks))
     assert found.history().step == 40_000
 
@@ -84,8 +94,10 @@ def test_that_a_glimpse_ended_early_is_sparser_and_reaches_as_far(runs_dir, look
     ("ending", "state"), [("completed", "finished"), ("failed", "failed"), ("stopped", "stopped")]
 )
 def test_that_the_end_of_a_run_is_seen(runs_dir, ending, state):
-    script = Script(trained=40, epochs=40, steps=1000, call_seconds=0.5, ending=ending)
-    found = seen_of(make_run(runs_dir, script).events_file)
+    script = Script(trained=10, epochs=10, steps=1000, call_seconds=0.5, ending=ending)
+    path = make_run(runs_dir, script).events_file
+    assert path.stat().st_size > 10 * SMALL_END
+    found = seen_of(path)
     assert (found.state, found.history().state) == (state, state)
 
 
