@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import tomli_w
-from exported_scripts import run_script
+from exported_scripts import epochs_in, run_script
+from patience import PATIENCE_S
+from worker_scripts import environment
 from zoo_runs import Trained
 from zoo_table import Program, halved
 
 from gpu_studio import plan as plans
 from gpu_studio.export import ExportError, python_script
+from gpu_studio.export.jobs import job_text
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.runs.questions.plan_question import ask_about
 
@@ -51,11 +55,34 @@ def scripted(
     place.mkdir(parents=True)
     path = place / "train.py"
     path.write_text(script, encoding="utf-8")
-    printed = run_script(path, dict(os.environ))
-    if printed.code:
-        said = [each for each in printed.output.splitlines() if not LOGGED.match(each)]
+    code, output = _as_workers(plan, place) if way == "multi_worker" else _alone(path)
+    if code:
+        said = [each for each in output.splitlines() if not LOGGED.match(each)]
         last = said or ["it said nothing"]
-        if "Traceback" not in printed.output:  # the script itself says why not
+        if "Traceback" not in output:  # the script itself says why not
             return Trained(refused=last[-1])
-        return Trained(crashed=last[-1], trace=printed.output)
-    return Trained(list(printed.epochs))
+        return Trained(crashed=last[-1], trace=output)
+    return Trained(epochs_in(output))
+
+
+def _alone(path: Path) -> tuple[int, str]:
+    printed = run_script(path, dict(os.environ))
+    return printed.code, printed.output
+
+
+def _as_workers(plan: plans.Plan, folder: Path) -> tuple[int, str]:
+    """Start the script in `folder` as its workers, by the file that is exported for that."""
+    launch = folder / "launch.sh"
+    launch.write_text(job_text("launch", plan, "zoo", "", {}, launch.name))
+    ended = subprocess.run(
+        ["bash", launch.name],
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return ended.returncode, ended.stdout
