@@ -50,7 +50,7 @@ whole: ## Run all tests, train what was proven before, too, and every pair of mo
 # The tests of pages and charts take nearly as long as all others of these: they run where ARGS names them. Properties are
 # tried with fewer examples than by `make test`.
 WITHOUT_WINDOW = $(if $(findstring tests/,$(ARGS)),,--ignore=tests/ui)
-quick: ## Run the tests that take about a minute and a half together; those of the window's parts with ARGS=tests/ui
+quick: ## Run the tests that take about a minute together; those of the window's parts with ARGS=tests/ui
 	@$(PREPARE) test
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(PYTEST) --numprocesses=$(shell nproc) $(IN_PARALLEL) \
 		-m "not slow and not window and not processes" $(WITHOUT_WINDOW) $(ARGS)

@@ -174,7 +174,9 @@ def _base(node: ast.ImportFrom, package: str, parts: tuple[str, ...]) -> str:
 
 
 def _module(whole: str, base: str, package: Path) -> str:
-    """Of `from a import b` the module a.b, if there is one, else a."""
+    """Of `from a import b` the module a.b, if the package has one, else a."""
+    if not base.startswith(package.name):
+        return base
     path = package.parent.joinpath(*whole.split("."))
     return whole if path.is_dir() or path.with_suffix(".py").exists() else base
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import network
@@ -26,7 +28,8 @@ takes nearly half of the time in which its parsers are made."""
 class Home:
     """The folders of one test.
 
-    They have short names, because a Unix socket's path ends at 107 bytes.
+    They have short names, because a Unix socket's path ends at 107 bytes. What is made of them is
+    kept: a home that nobody has used is the next test's, and most tests take less time than that.
     """
 
     root: Path
@@ -39,27 +42,27 @@ class Home:
             folder.mkdir(mode=0o700)
         return home
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """What `$HOME` is."""
         return self.root / "home"
 
-    @property
+    @cached_property
     def temporary(self) -> Path:
         """What `$TMPDIR` is."""
         return self.root / "tmp"
 
-    @property
+    @cached_property
     def runtime(self) -> Path:
         """What `$XDG_RUNTIME_DIR` is."""
         return self.root / "run"
 
-    @property
+    @cached_property
     def runs(self) -> Path:
         """What `$GPU_STUDIO_RUNS_DIR` is. It is not made: the program makes it."""
         return self.path / "runs"
 
-    @property
+    @cached_property
     def variables(self) -> Mapping[str, str]:
         """The environment that points a program here."""
         return {
@@ -86,7 +89,10 @@ class Home:
 
 
 def _is_new(folder: Path) -> bool:
-    return folder.is_dir() and folder.stat().st_mode & 0o777 == 0o700 and not any(folder.iterdir())
+    try:
+        return stat.S_IMODE(folder.lstat().st_mode) == 0o700 and not any(folder.iterdir())
+    except OSError:  # gone, or no folder any more
+        return False
 
 
 def pytest_configure(config: pytest.Config) -> None:

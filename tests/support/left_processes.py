@@ -49,16 +49,16 @@ def _descendants() -> list[psutil.Process]:
 
 
 def _has_children() -> bool:
-    """Whether to look for them at all.
+    """Whether to look for them at all: psutil asks every process there is.
 
-    Psutil asks every process there is, which takes longer than most tests.
+    That takes longer than most tests. The kernel is asked, and all ended children stay to be
+    waited for.
     """
     try:
-        return any(
-            (thread / "children").read_bytes() for thread in Path("/proc/self/task").iterdir()
-        )
-    except OSError:  # not told on this system, or a thread has just ended
-        return True
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def at_home(home: Path, before: frozenset[int]) -> set[psutil.Process]:

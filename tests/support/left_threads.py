@@ -34,20 +34,17 @@ def watch() -> Callable[[], list[str]]:
     before = set(threading.enumerate())
 
     def leftovers() -> list[str]:
-        deadline = time.monotonic() + grace_s()
-        return [
-            _description(thread)
-            for thread in threading.enumerate()
-            if _stays(thread, before, deadline)
-        ]
+        new = [thread for thread in threading.enumerate() if thread not in before]
+        deadline = time.monotonic() + grace_s() if new else 0.0
+        return [_description(thread) for thread in new if _stays(thread, deadline)]
 
     return leftovers
 
 
-def _stays(thread: threading.Thread, before: set[threading.Thread], deadline: float) -> bool:
+def _stays(thread: threading.Thread, deadline: float) -> bool:
     # A dummy stands for a thread that Python did not start. It never ends, even where the thread
     # did.
-    if thread in before or isinstance(thread, threading._DummyThread):
+    if isinstance(thread, threading._DummyThread):
         return False
     thread.join(max(0.0, deadline - time.monotonic()))
     return thread.is_alive()
