@@ -16,7 +16,14 @@ from itertools import cycle, islice, pairwise
 from math import exp
 from random import Random
 
-from gpu_studio.placement.arena import AllocationRequests, Arena, Layout, cut_to_size, requested
+from gpu_studio.placement.arena import (
+    UNIT,
+    AllocationRequests,
+    Arena,
+    Layout,
+    cut_to_size,
+    requested,
+)
 from gpu_studio.placement.built_memory import FAR, built, looked, lost_on_card, variables_of
 from gpu_studio.placement.liveness import (
     MemoryHistory,
@@ -81,7 +88,8 @@ class TensorKinds:
     """Tensors by number: those that outlive the step, weight gradients, and kept activations.
 
     `batch` are those that exist before the step begins; `outputs` are the layers' outputs. `loaded`
-    says whether the weights come from a file.
+    says whether the weights come from a file. `constants` are the bytes of each of the graph's
+    constants, which lie on a CPU from the first step to the last.
     """
 
     results: Sequence[int] = ()
@@ -90,6 +98,7 @@ class TensorKinds:
     gradients: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
     loaded: bool = False
+    constants: Sequence[int] = ()
 
 
 def on_card(
@@ -132,12 +141,16 @@ def on_cpu(
     Memory regions are added as needed. If the graph holds more as TensorFlow has `rewritten` it,
     steps of that are rehearsed too, in processes of their own: where the factors of a product went
     is chance, since another graph of the same model may be rewritten otherwise. The fullest counts.
+    Small pieces are there from before: constants, and each variable's handle (`VarHandleOp`).
     """
     graphs = [(operations, seconds)]
     if rewritten and _holds_more(rewritten[0], operations, marks):
         graphs.append(rewritten)
     rehearsed = [_in_threads(*each, marks, threads) for each in graphs]
     found = built(operations, looked(operations, marks.outputs), loaded=marks.loaded)
+    handles = [UNIT] * len(variables_of(operations))
+    for number, size in enumerate((*handles, *marks.constants)):
+        found.take(2 * FAR + number, size)
     # What differs from step to step is for the most part weights that are copied and moved.
     return _memory(operations, marks, rehearsed, found, found.used)
 

@@ -132,19 +132,29 @@ def test_that_the_fullest_step_that_is_rehearsed_counts_however_rare() -> None:
 
 def test_that_on_a_cpu_the_margin_is_on_the_variables_too_which_updates_copy_and_move() -> None:
     held = TensorKinds(results=[11])
-    steps = {
-        UNREHEARSED: (WEIGHT.bytes, on_cpu(BACKWARD, alike, held, threads=1)),
-        ON_CARD: (0, on_card(BACKWARD, held)),
-    }
-    for margin, (variables, memory) in steps.items():
-        more = (margin - 1) * (variables + memory.asked(8))
+    cpu, card = on_cpu(BACKWARD, alike, held, threads=1), on_card(BACKWARD, held)
+    steps = {UNREHEARSED: (WEIGHT.bytes + cpu.lost, cpu), ON_CARD: (0, card)}
+    for margin, (there, memory) in steps.items():
+        more = (margin - 1) * (there + memory.asked(8))
         assert abs(memory.peak(8) - memory.asked(8) - more) < 2 * UNIT
 
 
 def test_that_what_is_lost_between_the_variables_is_known_of_a_cpu_too() -> None:
     read = Operation(makes=((10, Size()),), reads=Variable(0, 3 * MIB // 2))
     memory = on_cpu([read], lambda _batch: [1.0], TensorKinds(results=[10]), threads=1)
-    assert memory.lost == MIB // 2  # of the first region, which is too small to be cut in two
+    handle = UNIT
+    # Of the first region, which is too small to be cut in two.
+    assert memory.lost == MIB // 2 + handle
+
+
+def test_that_constants_and_a_handle_of_each_variable_are_there_before_a_step_of_a_cpu() -> None:
+    read = Operation(makes=((10, Size()),), reads=Variable(0, UNIT))
+    bare, more = (
+        on_cpu([read], lambda _batch: [1.0], TensorKinds(results=[10], constants=each), threads=1)
+        for each in ((), (UNIT, UNIT, 5 * UNIT))
+    )
+    assert more.lost - bare.lost == 7 * UNIT
+    assert bare.lost == UNIT
 
 
 def test_that_nothing_is_held_by_a_step_of_nothing() -> None:

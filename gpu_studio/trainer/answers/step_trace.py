@@ -21,6 +21,7 @@ from gpu_studio.placement.layer_holds import LayerHolds, MetOutputs
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.way_forward import held_forward
+from gpu_studio.trainer.answers.constants import constants_of
 from gpu_studio.trainer.answers.going_back import TAPE, is_taped, own_gradients
 from gpu_studio.trainer.answers.graph_tensors import root, size_of
 from gpu_studio.trainer.answers.moved_factors import moved_factors
@@ -403,6 +404,7 @@ class _Step:
         marks = TensorKinds(
             graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
         )
+        marks = replace(marks, constants=constants_of(self._trace.graph))
         on_one = cache(graph.with_turns_ahead)
 
         def exchanging(kind: Callable[..., Exchange]) -> StepMemory:
