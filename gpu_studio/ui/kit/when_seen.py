@@ -29,10 +29,15 @@ class WhenSeen(QObject):
             # Only as long as it waits: a filter is called for each event of the widget.
             self._widget.installEventFilter(self)
 
+    def now(self) -> None:
+        """Fill the widget, as it is about to be seen: what is seen is laid out for each change."""
+        self.due = False
+        self._widget.removeEventFilter(self)
+        self._fill()
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Fill the widget that comes into sight."""
+        del watched
         if event.type() == QEvent.Type.Show:
-            watched.removeEventFilter(self)
-            self.due = False
-            self._fill()
+            self.now()
         return False

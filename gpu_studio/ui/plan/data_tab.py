@@ -245,7 +245,7 @@ class DataTab(QWidget):
         self._view = view
         self.form.show_view(view)
         self.fractions.show_view(view)
-        self._seen.want()
+        self._seen.now()
 
     def _show_facts(self) -> None:
         if self._reader is None or self._view is None:

@@ -84,7 +84,7 @@ class StrategyTab(QWidget):
         self.picture.show_drawing(drawing_of(view.plan, view.machine))
         for part, words in self.words.items():
             words.say(_said(strategy, part))
-        self._seen.want()
+        self._seen.now()
 
     def set_facts(self, reader: FactsReader) -> None:
         """Follow what TensorFlow says about the plan."""

@@ -65,6 +65,15 @@ def test_that_a_widget_that_is_seen_is_filled_at_once_each_time(stack) -> None:
     assert (page.filled, page.seen.due) == (2, False)
 
 
+def test_that_what_is_filled_before_it_is_seen_is_not_filled_again_then(stack) -> None:
+    page = told(stack)
+    page.seen.want()
+    page.seen.now()
+    assert (page.filled, page.seen.due) == (1, False)
+    stack.setCurrentIndex(1)
+    assert page.filled == 1
+
+
 def test_that_what_was_not_wanted_is_not_filled_again(stack) -> None:
     page = told(stack)
     page.seen.want()

@@ -110,7 +110,7 @@ class LayersTab(QWidget):
         self.times.blockSignals(True)
         self.times.follow(view.absolute, logical_devices(view.plan, view.machine))
         self.times.blockSignals(False)
-        self._seen.want()
+        self._seen.now()
 
     def set_facts(self, reader: FactsReader) -> None:
         """Follow what TensorFlow says about the plan."""
