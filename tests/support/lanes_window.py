@@ -53,10 +53,10 @@ class Window:
         QShortcut(QKeySequence("Ctrl+Return"), self.bench, self._train)
         # Told when Qt has nothing else to do: only then do the widgets stand where they will be.
         document.changed.connect(lambda: QTimer.singleShot(0, self.tell))
+        self.bench.setGeometry(100, 100, 760, 620)
+        self.bench.show()  # which fills the tab: it has no lanes before
         for view in self.tab.grid.views.values():
             view.refused.connect(self._tell_over)
-        self.bench.setGeometry(100, 100, 760, 620)
-        self.bench.show()
         self.bench.windowHandle().installEventFilter(
             Exposed(self.bench, lambda: QTimer.singleShot(0, self.tell))
         )
