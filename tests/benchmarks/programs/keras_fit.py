@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.plan import Plan, load
+from gpu_studio.plan.keras_objects import optimizer_named
 from gpu_studio.trainer import environment
 
 
@@ -38,7 +39,7 @@ def fit(plan: Plan) -> list[float]:
     with _scope(plan, [device.name for device in logical], tf):
         model = build_model(plan.model, data, Path.cwd(), plan.training.seed)
         model.compile(
-            optimizer=keras.optimizers.get({"class_name": plan.training.optimizer, "config": {}}),
+            optimizer=keras.optimizers.get(optimizer_named(plan.training.optimizer)),
             loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             metrics=["sparse_categorical_accuracy"],
         )
