@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.plan import Data, DeviceSettings, ModelSettings, Plan, save
 
@@ -39,6 +40,7 @@ def test_that_a_step_keeps_as_many_pieces_as_its_graph_has_constants(tmp_path, m
         env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPU_ALLOCATOR_USE_BFC": "true"},
         capture_output=True,
         text=True,
+        timeout=PATIENCE_S,
         check=True,
     )
     pieces = json.loads(done.stdout.splitlines()[-1])

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -150,6 +151,7 @@ def test_that_a_cpu_without_onednn_needs_what_eigen_unrolls_for_gradients_of_con
         env={**os.environ, "TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPU_ALLOCATOR_USE_BFC": "true"},
         capture_output=True,
         text=True,
+        timeout=PATIENCE_S,
         check=True,
     )
     found = json.loads(done.stdout.splitlines()[-1])
