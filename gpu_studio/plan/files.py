@@ -117,7 +117,17 @@ def _python(path: Path, source: str, content: bytes) -> Problem:
         "Python code, and no plan",
         "a script that calls a model's fit can be given in place of a plan. Else a plan is a file "
         f"of its own that names functions in {printable(path.name)}, under model.python and "
-        "data.python; `gpu-studio guide own-code` shows how",
+        f"data.python; `gpu-studio guide own-code` shows how{_by_hand(content)}",
+    )
+
+
+def _by_hand(content: bytes) -> str:
+    """What a script is told that trains, and calls no `fit`."""
+    if b"train_on_batch" not in content and b"GradientTape" not in content:
+        return ""
+    return (
+        ". What is trained by train_on_batch, or in a loop of its own, cannot be taken over: put a "
+        "step into the train_step of a keras.Model, and call its fit"
     )
 
 

@@ -48,7 +48,7 @@ from gpu_studio.runs.state import state_of, terminal_event
 
 DMESG = "See whether the kernel ended it for want of memory, with: dmesg | grep -i 'out of memory'"
 SMALLER = "Make it need less memory: a smaller training.batch_size, a smaller model, fewer slices."
-DRIVER = "Train the same plan on the CPU: if it works there, look at the driver, with: nvidia-smi"
+DRIVER = "If it was on a card, try the CPU: if that works, look at the driver, with: nvidia-smi"
 
 
 @dataclass(frozen=True, slots=True)

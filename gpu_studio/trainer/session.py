@@ -266,8 +266,9 @@ def _inner_metrics(
 def _tell_of(data: Dataset, learners: Any, loss: Any, cut: Cut, tell: Any, *, placed: bool) -> None:
     for odd in odd_warnings(data, learners, loss.heads):
         tell(odd)
+    way = "Set distribution.placed.micro_batches to 1" if placed else "Train on one device"
     for said in loss.cautions(cut.replicas, placed=placed):
-        tell(events.Warned(message=said, suggestion="Train on one device for the loss as it is."))
+        tell(events.Warned(message=said, suggestion=f"{way}: there it is that of a whole batch."))
 
 
 def _own_steps(

@@ -92,6 +92,16 @@ def test_that_a_python_program_is_not_taken_for_a_plan_with_a_mistake(tmp_path):
         read_text(tmp_path / "train.py")
 
 
+@pytest.mark.parametrize("line", ["model.train_on_batch(x, y)", "with tf.GradientTape() as t:"])
+def test_that_a_script_that_trains_by_hand_is_told_what_would_be_taken_over(tmp_path, line):
+    (tmp_path / "models.py").write_text("def build_model():\n    pass\n")
+    (tmp_path / "train.py").write_text(f"for x, y in data:\n    {line.replace(':', ': pass')}\n")
+
+    by_hand = "put a step into the train_step of a keras.Model, and call its fit."
+    assert refusal_of(tmp_path / "train.py").endswith(by_hand)
+    assert by_hand not in refusal_of(tmp_path / "models.py")
+
+
 def test_that_a_folder_is_told(tmp_path):
     assert refusal_of(tmp_path) == f"{tmp_path} is a folder: name the plan file in it."
 

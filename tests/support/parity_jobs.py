@@ -273,6 +273,7 @@ class Trainer:
             "ended": [ended.reason, ended.by, ended.epoch, ended.step],
             "said": [each.message for each in told if hasattr(each, "message")],
             "told": [each.message for each in told if hasattr(each, "suggestion")],
+            "advised": [each.suggestion for each in told if hasattr(each, "suggestion")],
             "xla": [each.compiles for each in told if hasattr(each, "compiles")],
             "words": [each.words for each in told if hasattr(each, "compiles")],
         }

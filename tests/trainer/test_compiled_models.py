@@ -162,6 +162,8 @@ def test_that_a_loss_of_the_whole_batch_is_told_where_replicas_share_it(results:
     assert results["none"]["overlapping"]["told"] == []
     (told,) = results["mirrored"]["overlapping"]["told"]
     assert "The loss overlap is one of a whole batch. Each of the 2 replicas" in told
+    (advice,) = results["mirrored"]["overlapping"]["advised"]
+    assert advice == "Train on one device: there it is that of a whole batch."
 
 
 def test_that_scaled_losses_over_replicas_are_told_to_overflow_apart(results: Results) -> None:

@@ -87,6 +87,17 @@ _ADVICE = (
         "A script runs anew for the model, and finds what it made: os.makedirs(…, exist_ok=True).",
     ),
     (
+        r"^EOF when reading a line",
+        (
+            "A run has no keyboard for input(): take the value from sys.argv or argparse, or write "
+            "it into the file."
+        ),
+    ),
+    (
+        r"^attempted relative import",
+        "A script is in no package, for Python either: import without the dot before the name.",
+    ),
+    (
         r"^URL fetch failure",
         "It wants to download: bring that file to ~/.keras/models, or build with weights=None.",
     ),

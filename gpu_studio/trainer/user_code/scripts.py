@@ -253,7 +253,8 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
             "fit is called again",
             f"{file.name} calls fit again in line {call.later}: only what the first call "
             "is given is trained.",
-            "A second phase with other layers frozen and another rate is training.phases.",
+            "A second phase with other layers frozen and another rate is training.phases. Other "
+            "settings, models or folds are runs of their own, each from a plan or a script.",
         )
     unlike = [name for name in OF_PLANS if _in_plan(name, given[name]) is None]
     unlike += [name for name, usual in _NOT_IN_PLANS.items() if given[name] != usual]

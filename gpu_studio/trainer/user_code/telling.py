@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import linecache
 import re
 import sys
 import traceback
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from gpu_studio.plan import nearest, printable
+from gpu_studio.plan.scripts import fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import own_folders
 from gpu_studio.trainer.user_code.remedies import advice_on, line_about, without_body
@@ -129,6 +131,9 @@ def _place(error: BaseException, words: str, where: Path, line: int, begins: int
     name, defined = line_about(error, words, where)
     if defined:
         return f"Look at line {defined} of {where}, where {name} begins."
+    call = fit_in("".join(linecache.getlines(str(where))).encode())
+    if call is not None and call.line == begins:
+        return f"It stopped at what {where.name} gives fit in line {begins}, in no line of its own."
     begun = f"; the function begins in line {begins} of {where}" if begins else ""
     return f"It stopped at what {where.name} returned, in no line of it{begun}."
 
@@ -250,7 +255,9 @@ _NO_WORDS = re.compile(
     r"\s*$|Exception encountered when calling|\s*File \".*\", line \d+|Detected at node |"
     r"\d+ root error|\s*\[\[|<stack traces"
 )
-_MARKS = re.compile(r"\x1b\[[0-9;]*m|\{\{function_node [^}]*\}\} ?| ?\[Op:\w+\].*$")
+_MARKS = re.compile(
+    r"\x1b\[[0-9;]*m|\{\{function_node [^}]*\}\} ?|\s*\[\[\{\{node [^}]*\}\}\]\]| ?\[Op:\w+\].*$"
+)
 """What stands about a reason: Keras' bold, and the names of the operation in TensorFlow."""
 _NUMBERED = re.compile(r"^\s*\(\d+\)\s+([A-Z_]+):\s*(.*)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from written_code import Written
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.failures import explain
 from gpu_studio.trainer.user_code import give
+from gpu_studio.trainer.user_code.telling import as_user_error
 
 
 def failed(path: Path) -> UserCodeError:
@@ -209,6 +211,7 @@ ARGUMENTS = "\n\nArguments received by Clip.call():\n  • x=tf.Tensor(shape=(1,
             "keras.utils.pad_sequences",
         ),
         ("Invalid dtype: str160", "Invalid dtype: str160", "tf.constant(texts)"),
+        ("too large: [1]\n\t [[{{node a/Assert}}]]", "too large: [1]", "Look at line"),
     ],
 )
 def test_that_words_around_the_reason_are_left_out_and_what_helps_comes_first(
@@ -264,3 +267,26 @@ def test_that_where_no_line_was_running_the_function_s_beginning_is_told(written
     with pytest.raises(UserCodeError) as caught:
         function.guarded(stop)
     assert f"the function begins in line 3 of {path}" in caught.value.suggestions[-2]
+
+
+def test_that_what_is_wrong_with_what_a_script_gives_fit_is_told_by_that_line(
+    written: Written,
+) -> None:
+    path = written("import os\n\nmodel.fit(x, y, epochs=2)\n")
+    error = as_user_error(ValueError("Could not interpret loss"), path, begins=3)
+    assert "It stopped at what own.py gives fit in line 3, in no" in error.suggestions[-2]
+
+
+def test_that_code_that_asks_at_the_keyboard_is_told_that_a_run_has_none(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    error = failed(written("def build():\n    return int(input('How many? '))\n"))
+    assert error.message.startswith("own.py stopped in line 2 with EOFError")
+    assert "no keyboard" in error.suggestions[0]
+
+
+def test_that_an_import_from_its_package_is_told_that_there_is_none(written: Written) -> None:
+    error = failed(written("from .helpers import number\n"))
+    assert error.message.startswith("own.py stopped in line 1 with ImportError")
+    assert "without the dot" in error.suggestions[0]
