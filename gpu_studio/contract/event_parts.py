@@ -107,7 +107,7 @@ class StageSpan(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
     device: str = ""
 
 
-class DeviceMemory(msgspec.Struct, kw_only=True, frozen=True):
+class DeviceMemory(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """Bytes in use on one device. `source` says what was counted.
 
     `current` is what is in use at the moment, somewhere within a step, and `peak` the most since

@@ -195,7 +195,7 @@ class StateChanged(Event, tag="state", frozen=True):
     reason: str = ""
 
 
-class Steps(Event, tag="steps", frozen=True):
+class Steps(Event, tag="steps", frozen=True, gc=False):
     """A batch of training steps: one call of the compiled function.
 
     `first_step` counts global batches over the whole run from 0; `losses` has one number per step
@@ -227,13 +227,13 @@ class Epoch(Event, tag="epoch", frozen=True):
     samples_per_second: float
 
 
-class Memory(Event, tag="memory", frozen=True):
+class Memory(Event, tag="memory", frozen=True, gc=False):
     """The memory of each logical device, every half second."""
 
     devices: list[DeviceMemory]
 
 
-class LearningRate(Event, tag="learning_rate", frozen=True):
+class LearningRate(Event, tag="learning_rate", frozen=True, gc=False):
     """The learning rate of step number `step`."""
 
     step: Whole

@@ -77,7 +77,13 @@ def write_run(
 def told(training: Training, run: str = "run", *, ended: bool = True) -> Iterator[bytes]:
     """The lines of a run's events, in order."""
     for sequence, event in enumerate(_events(training, run, ended=ended)):
-        yield events.encode(replace(event, seq=sequence))
+        yield line(training, event, sequence)
+
+
+def line(training: Training, event: Event, sequence: int) -> bytes:
+    """The line of an event, as the real writer completes it."""
+    elapsed = round(event.time - training.begin, 6)
+    return events.encode(replace(event, seq=sequence, elapsed=elapsed))
 
 
 def call(training: Training, number: int, random: np.random.Generator) -> Iterator[Event]:

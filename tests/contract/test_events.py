@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 
 import numpy as np
@@ -8,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.contract.events import (
+    DeviceMemory,
     Devices,
     Epoch,
     LearningRate,
     Log,
     LogicalDevice,
+    Memory,
     Steps,
     as_dict,
     decode,
@@ -106,3 +109,21 @@ def test_that_a_device_of_an_older_version_has_no_known_card():
 @given(st.binary(max_size=60))
 def test_that_no_line_breaks_the_reader(line):
     decode(line)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Steps(epoch=1, first_step=0, losses=[1.0], samples=1, seconds=1.0),
+        LearningRate(step=1, value=0.1),
+        Memory(
+            devices=[DeviceMemory(device="GPU:0", current=1, peak=2, source="allocator")], time=1.0
+        ),
+    ],
+)
+def test_that_what_a_long_run_is_made_of_costs_no_look_for_garbage(event):
+    """None of it can hold itself, and there are hundreds of thousands of them."""
+    read = decode(encode(event))
+    assert read == event
+    assert not gc.is_tracked(read)
+    assert not any(gc.is_tracked(part) for part in getattr(read, "devices", []))

@@ -210,10 +210,10 @@ class RunPreview:
             min((self._size - 2 * _END_BYTES) // PLACES, _LONGEST_PIECE), _PIECE_BYTES
         )
 
-    def look_at_ends(self) -> None:
-        """Read the beginning and the end, without which nothing is known. Raises OSError."""
-        while len(self._seen) < _ENDS and self.look():
-            pass
+    @property
+    def lacks_an_end(self) -> bool:
+        """Whether the beginning or the end is not read yet, without which nothing is known."""
+        return len(self._seen) < _ENDS
 
     def look(self) -> bool:
         """Read the next piece; False if there was none left to read. Raises OSError."""

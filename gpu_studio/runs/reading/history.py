@@ -18,8 +18,9 @@ from gpu_studio.common.practice import in_words
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract import ENDED, AnyEvent, State, events
 from gpu_studio.runs.reading.epochs import EpochTable
+from gpu_studio.runs.reading.frequent_events import Gathered, MemorySeries
 from gpu_studio.runs.reading.progress import Pace, reached
-from gpu_studio.runs.reading.series import Gathered, MemorySeries, Series
+from gpu_studio.runs.reading.series import Series
 from gpu_studio.runs.reading.workers import WorkersOfRun
 
 MOST_MARKS: Final = 1000
@@ -210,7 +211,7 @@ class History:
         while together := list(islice(rest, _TOGETHER)):
             for event in together:
                 self.revision += 1
-                self._take_trained(self._timed(event))
+                self._take_trained(event, self._moment_of(event))
             self._pour()
 
     def foresee(self, later: History) -> None:
@@ -242,23 +243,33 @@ class History:
             self.revision += 1
             self.state, self.reason = "lost", reason
 
-    def _timed(self, event: AnyEvent) -> AnyEvent:
+    def _moment_of(self, event: AnyEvent) -> float:
         # The writer sets the time. If it is missing, the previous event's counts.
         time = self.clock.at(event.time or math.nan, event.elapsed)
-        return event if time == event.time or not math.isfinite(time) else replace(event, time=time)
+        return time if math.isfinite(time) else event.time
 
     def _pour(self) -> None:
         self._gathered.pour(self.losses, self.memory, self.learning_rates)
 
     def _take(self, event: AnyEvent) -> None:
         self.revision += 1
-        event = self._timed(event)
-        self.last_time = event.time
+        self.last_time = time = self._moment_of(event)
         if event.elapsed > 0:
             self._elapsed = event.elapsed
+        # A long run is made of these: their times stand beside them, without a copy of each.
         match event:
+            case events.Steps():
+                self.pace.add(event, time)
+                self._take_trained(event, time)
             case events.Memory():
-                self._gathered.memory.append(event)
+                self._gathered.memory.append((time, event))
+            case events.LearningRate():
+                self._take_trained(event, time)
+            case _:
+                self._take_seldom(event if time == event.time else replace(event, time=time))
+
+    def _take_seldom(self, event: AnyEvent) -> None:
+        match event:
             case events.Log() | events.PhaseBegan() | events.Xla():
                 self._say(event)
             case events.ClusterStarted() | events.Workers():
@@ -270,11 +281,8 @@ class History:
                 self._change_state(event.state, event.reason)
             case events.Code():
                 self.code[event.part, event.file] = event
-            case events.Steps():
-                self.pace.add(event)
-                self._take_trained(event)
-            case events.Epoch() | events.LearningRate():
-                self._take_trained(event)
+            case events.Epoch():
+                self._take_trained(event, event.time)
             case _:
                 self._take_rare(event)
 
@@ -287,18 +295,18 @@ class History:
         if words:
             self.log.say(event.time, "info", words)
 
-    def _take_trained(self, event: AnyEvent) -> None:
+    def _take_trained(self, event: AnyEvent, time: float) -> None:
         match event:
             case events.Steps() if event.losses:
-                self._gathered.steps.append(event)
+                self._gathered.steps.append((time, event))
                 self.loss = event.losses[-1]
                 self.step, self.epoch = event.first_step + len(event.losses), event.epoch
             case events.Epoch():
-                self.epochs.add(event)
+                self.epochs.add(event if time == event.time else replace(event, time=time))
                 self.step, self.epoch = event.step, event.epoch
                 self._learn_length(event)
             case events.LearningRate():
-                self._gathered.rates.append(event)
+                self._gathered.rates.append((time, event))
 
     def _learn_length(self, event: events.Epoch) -> None:
         """Learn the length of an epoch where the data could not tell it beforehand."""

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
+from collections.abc import Sequence
+from operator import attrgetter
 from statistics import median_low
 from typing import Final, NamedTuple
 
@@ -17,6 +20,7 @@ _STEADY_SECONDS: Final = 30.0
 _GAPS: Final = 5
 _NANO: Final = 1_000_000_000
 _LONGEST: Final = 1e9
+_MOST_UNSUMMED: Final = 4096
 
 
 class TimedCall(NamedTuple):
@@ -33,14 +37,21 @@ class TimedCall(NamedTuple):
     epoch: int
 
 
-def call_of(event: Steps) -> TimedCall:
-    """The call that an event reports."""
+_TIME = attrgetter("time")
+
+
+def call_of(event: Steps, time: float) -> TimedCall:
+    """The call that an event reports, which ended at `time`."""
     took, waited = _nanoseconds(event.seconds), _nanoseconds(event.input_seconds)
-    return TimedCall(event.time, took, waited, event.samples, len(event.losses), event.epoch)
+    return TimedCall(time, took, waited, event.samples, len(event.losses), event.epoch)
 
 
 def _nanoseconds(seconds: float) -> int:
-    return round(min(max(seconds, 0.0), _LONGEST) * _NANO)
+    return round((seconds if 0.0 <= seconds <= _LONGEST else _within(seconds)) * _NANO)
+
+
+def _within(seconds: float) -> float:
+    return min(max(seconds, 0.0), _LONGEST)
 
 
 class RecentCalls:
@@ -61,6 +72,14 @@ class RecentCalls:
         self.steps += call.steps
         while kept[0].time <= oldest and len(kept) > 1:
             self._drop(kept.popleft())
+
+    def add_all(self, calls: Sequence[TimedCall]) -> None:
+        """Add calls in their order; those too old for the last of them are not even looked at."""
+        if calls:
+            oldest = calls[-1].time - self._span
+            first = bisect_right(calls, oldest, hi=len(calls) - 1, key=_TIME)
+            for call in calls[first:]:
+                self.add(call)
 
     def clear(self) -> None:
         """Forget all."""
@@ -89,24 +108,31 @@ class RecentCalls:
 
 
 class Pace:
-    """Recent throughput, and the estimated time left. Pauses do not count."""
+    """Recent throughput, and the estimated time left. Pauses do not count.
+
+    Of a long run that is read at once, most calls are out of date before anybody asks: calls are
+    summed up only then.
+    """
 
     def __init__(self) -> None:
-        self._recent = RecentCalls(RECENT_SECONDS)
-        self._steady = RecentCalls(_STEADY_SECONDS)
+        self._within_2s = RecentCalls(RECENT_SECONDS)
+        self._within_30s = RecentCalls(_STEADY_SECONDS)
         self._gaps: deque[float] = deque(maxlen=_GAPS)
         self._last: TimedCall | None = None
         self._paused = False
+        self._unsummed: list[TimedCall] = []
 
-    def add(self, event: Steps) -> None:
-        """Record a finished call."""
-        call = call_of(event)
-        self._recent.add(call)
+    def add(self, event: Steps, time: float) -> None:
+        """Record a call that ended at `time`, which is never less than before."""
+        call = call_of(event, time)
         last, self._last = self._last, call
         if last is None:
             # The first call includes tracing the function: it says nothing about the others.
+            self._within_2s.add(call)
             return
-        self._steady.add(call)
+        self._unsummed.append(call)
+        if len(self._unsummed) >= _MOST_UNSUMMED:
+            self._sum_up()
         if call.epoch != last.epoch and not self._paused:
             self._gaps.append(max(0.0, call.time - call.took / _NANO - last.time))
         self._paused = False
@@ -115,7 +141,19 @@ class Pace:
         """Record the run's new state."""
         if state == "paused":
             self._paused = True
-            self._recent.clear()
+            self._sum_up()
+            self._within_2s.clear()
+
+    def _sum_up(self) -> None:
+        """Add the calls that no sum has yet, without those that the last one displaces anyway."""
+        for recent in (self._within_2s, self._within_30s):
+            recent.add_all(self._unsummed)
+        self._unsummed.clear()
+
+    @property
+    def _recent(self) -> RecentCalls:
+        self._sum_up()
+        return self._within_2s
 
     @property
     def last(self) -> TimedCall | None:
@@ -125,7 +163,8 @@ class Pace:
     @property
     def steady(self) -> RecentCalls:
         """The calls of the last half minute of training, without the run's first."""
-        return self._steady
+        self._sum_up()
+        return self._within_30s
 
     @property
     def usual_gap(self) -> float | None:
@@ -141,7 +180,8 @@ class Pace:
 
         None before the first call.
         """
-        return _ratio(self._recent.samples, self._recent.seconds)
+        recent = self._recent
+        return _ratio(recent.samples, recent.seconds)
 
     @property
     def input_share(self) -> float | None:
@@ -149,7 +189,8 @@ class Pace:
 
         None before the first call.
         """
-        return _ratio(self._recent.input_seconds, self._recent.seconds)
+        recent = self._recent
+        return _ratio(recent.input_seconds, recent.seconds)
 
     def seconds_for(self, steps: int, epoch_ends: int) -> float | None:
         """The seconds that this many more steps will take, with this many ends of epochs.
@@ -158,7 +199,8 @@ class Pace:
         the lower median of the last five, because the first one includes compilation. None if
         unknown.
         """
-        step = _ratio(self._steady.seconds, self._steady.steps)
+        steady = self.steady
+        step = _ratio(steady.seconds, steady.steps)
         if step is None:
             return None
         return steps * step + epoch_ends * (self.usual_gap or 0.0)

@@ -1,21 +1,15 @@
-"""Long series of numbers to draw as curves: bounded memory, and views without copying.
-
-The frequent events fill them, many by one array operation: steps, learning rates, and the memory of
-each logical device over time.
-"""
+"""Long series of numbers to draw as curves: bounded memory, and views without copying."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_studio.contract import DeviceMemory, LearningRate, Memory, Steps
 from gpu_studio.runs.reading.pyramid import Pyramid
 
 Array = NDArray[np.float64]
@@ -299,145 +293,3 @@ def extremes(points: Array, by: int, group: int) -> Array:
     )
     picked: Array = points[:, chosen.ravel()]
     return picked
-
-
-FREQUENT = (Steps, Memory, LearningRate)
-
-
-class Gathered:
-    """Steps, memory and learning rates waiting to be added to their curves."""
-
-    def __init__(self) -> None:
-        self.steps: list[Steps] = []
-        self.memory: list[Memory] = []
-        self.rates: list[LearningRate] = []
-
-    def pour(self, losses: Series, memory: dict[str, MemorySeries], rates: Series) -> None:
-        """Add everything to the curves, and clear."""
-        if self.steps:
-            losses.add(*step_points(self.steps))
-            self.steps.clear()
-        if self.memory:
-            pour_memory(self.memory, memory)
-            self.memory.clear()
-        if self.rates:
-            rates.add_rows(
-                [(reported.step + 1, reported.value, reported.time) for reported in self.rates]
-            )
-            self.rates.clear()
-
-
-def step_points(reported: Sequence[Steps]) -> tuple[Array, Array, Array]:
-    """The number, loss and time of each step of these calls, each of shape (steps,).
-
-    Steps count from 1. Only the end of a call has a time: its steps are spread evenly over it.
-    """
-    counts = np.array([len(event.losses) for event in reported])
-    losses = np.array(
-        list(chain.from_iterable(event.losses for event in reported)), dtype=np.float64
-    )
-    ends = np.array([event.time for event in reported])
-    step_seconds = np.array([max(event.seconds, 0.0) for event in reported]) / np.maximum(counts, 1)
-    before = np.arange(len(losses)) - np.repeat(np.cumsum(counts) - counts, counts)
-    steps = np.repeat(np.array([event.first_step + 1.0 for event in reported]), counts) + before
-    times = (
-        np.repeat(ends - step_seconds * (counts - 1), counts)
-        + np.repeat(step_seconds, counts) * before
-    )
-    return steps, losses, times
-
-
-def pour_memory(reported: Sequence[Memory], into: dict[str, MemorySeries]) -> None:
-    """Add samples to the series of their devices, which are created if needed."""
-    found: dict[str, list[tuple[float, DeviceMemory]]] = {}
-    for event in reported:
-        for sample in event.devices:
-            found.setdefault(sample.device, []).append((event.time, sample))
-    for device, samples in found.items():
-        if device not in into:
-            into[device] = MemorySeries(device)
-        into[device].add_all(samples)
-
-
-# More than two hours at two samples per second before thinning; 0.4 MiB per device.
-_MOST_POINTS: Final = 1 << 14
-
-
-class MemorySeries:
-    """The memory used on one logical device, in bytes. `source` says what was counted.
-
-    Its values are those of `events.DeviceMemory`. Of runs of an older GPU Studio it is only known
-    what was in use at the moment of each sample.
-    """
-
-    def __init__(self, device: str) -> None:
-        self.device = device
-        self.latest: DeviceMemory | None = None
-        self._peak = 0
-        self._series = Series("time", "used", by="used", along="time", most=_MOST_POINTS)
-        self._floor = Series("time", "least", by="least", along="time", most=_MOST_POINTS)
-
-    @property
-    def total(self) -> int:
-        """The number of samples ever added."""
-        return self._series.total
-
-    @property
-    def times(self) -> Array:
-        """Seconds since 1970 (UTC) of each sample, shape (samples,)."""
-        return self._series.column("time")
-
-    @property
-    def used(self) -> Array:
-        """The most bytes in use since the sample before, shape (samples,)."""
-        return self._series.column("used")
-
-    @property
-    def series(self) -> Series:
-        """Columns time and used."""
-        return self._series
-
-    @property
-    def floor(self) -> Series:
-        """Columns time and least, in bytes: what stayed in use between steps, where it is known."""
-        return self._floor
-
-    @property
-    def limit(self) -> int | None:
-        """The device's limit in bytes; None if it has none."""
-        return self.latest.limit if self.latest else None
-
-    @property
-    def source(self) -> str:
-        """What was counted: `allocator`, `host` or `variables`; empty before the first sample."""
-        return self.latest.source if self.latest else ""
-
-    @property
-    def peak(self) -> int:
-        """The most bytes ever in use, 0 before the first sample."""
-        return self._peak
-
-    def add(self, time: float, sample: DeviceMemory) -> None:
-        """Add a sample taken at `time`."""
-        self.add_all(((time, sample),))
-
-    def add_all(self, samples: Sequence[tuple[float, DeviceMemory]]) -> None:
-        """Add samples, one or more, each with the time it was taken at.
-
-        Cheaper together than one by one.
-        """
-        self.latest = samples[-1][1]
-        self._peak = max(self._peak, max(sample.peak for _, sample in samples))
-        self._series.add_rows([(time, sample.used) for time, sample in samples])
-        least = [(time, sample.least) for time, sample in samples if sample.least is not None]
-        if least:
-            self._floor.add_rows(least)
-
-    def foresee(self, later: MemorySeries) -> None:
-        """Show the samples of `later` after these until they are added."""
-        self._series.foresee(later.times, later.used)
-        self._floor.foresee(later.floor.column("time"), later.floor.column("least"))
-
-    def share(self, other: MemorySeries) -> None:
-        """From now on, show the growing curves of `other`, with the newest sample known here."""
-        self._series, self._floor = other._series, other._floor

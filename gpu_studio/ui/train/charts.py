@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -101,6 +101,9 @@ class Charts(Scrolled):
         self._shown: dict[str, object] = {}
         self._clock, self._training = StepClock(), TrainingClock()
         self._turn = 0
+        self._undrawn: list[TimePlot] = []
+        self._soon = QTimer(self)
+        self._soon.timeout.connect(self._draw_next)
         self.run: LiveRun | None = None
         self.close_up: CloseUp | None = None
         self.earlier_runs: EarlierReader | None = None
@@ -194,6 +197,7 @@ class Charts(Scrolled):
     def restart(self) -> None:
         """Forget the run that was shown."""
         self._shown.clear()
+        self._undrawn.clear()
         if self.close_up is not None:
             self.close_up.close()
             self.close_up.deleteLater()
@@ -243,6 +247,20 @@ class Charts(Scrolled):
         """Draw at once, regardless of the last time."""
         for plot in self.plots:
             plot.draw_soon()
+
+    def draw_in_turns(self) -> None:
+        """The same, but each plot in a turn of the event loop of its own.
+
+        All of a long run at once would keep the window from answering.
+        """
+        self._undrawn = list(self.plots)
+        self._soon.start()
+
+    def _draw_next(self) -> None:
+        if self._undrawn:
+            self._undrawn.pop(0).draw_soon()
+        if not self._undrawn:
+            self._soon.stop()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Show the second plot of the devices if it fits."""

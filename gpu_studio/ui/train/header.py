@@ -333,7 +333,10 @@ class RunHeader(QWidget):
 
     def set_progress(self, share: float | None, of_epoch: float | None = None) -> None:
         """Fill the bars up to `share` and `of_epoch` (0 to 1); None means unknown."""
+        # Left to itself it paints at once, with all else of the window that is to be painted.
+        self.bar.setUpdatesEnabled(False)
         self.bar.setValue(round((share or 0.0) * _PARTS))
+        self.bar.setUpdatesEnabled(True)
         self.epoch_bar.set_share(of_epoch)
         texts = [
             f"{words} {figures.share(part)}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -29,8 +29,8 @@ from gpu_studio.contract import (
 )
 from gpu_studio.runs.labels import name_of, number_of, title
 from gpu_studio.runs.reading.event_file import SMALLEST, Bookmarks, RunPreview, Slices, Tail
+from gpu_studio.runs.reading.frequent_events import FREQUENT
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.series import FREQUENT
 from gpu_studio.runs.state import state_of
 from gpu_studio.runs.stop import Astray, Patience, Stage, StopLadder, astray
 from gpu_studio.ui.train.card_record import CardRecord
@@ -93,7 +93,7 @@ class LiveRun(QObject):
         self._number = number_of(run)
         self._whole = History()
         self._seen: History | None = None
-        self._preview: RunPreview | None = None
+        self._ahead: Iterator[None] | None = None
         self._tail = Tail(run.events_file)
         self._slices = Slices(SLICE_MS)
         self._state: State | None = None
@@ -161,7 +161,7 @@ class LiveRun(QObject):
         """Begin to read, with the event loop's next turn."""
         with suppress(OSError):  # which reading reports
             if self.run.events_file.stat().st_size >= SMALLEST:
-                self._preview = RunPreview(self.run.events_file)
+                self._ahead = self._look_ahead(RunPreview(self.run.events_file))
         self._timer.start(0)
         self.record.start()
 
@@ -242,8 +242,9 @@ class LiveRun(QObject):
             self.status.emit(self.problem)
 
     def _read_on(self) -> None:
-        if self._preview is not None:
-            self._look_ahead(self._preview)
+        if self._ahead is not None:
+            if next(self._ahead, True):
+                self._ahead = None
             return
         self._look_after_trainer()
         before = self._whole.revision
@@ -263,28 +264,27 @@ class LiveRun(QObject):
         self.bookmarks.note(self._whole.clock, self._tail.position)
         return self._tail.waiting
 
-    def _look_ahead(self, preview: RunPreview) -> None:
-        clock = QElapsedTimer()
-        clock.start()
-        if not self._looked.isValid():
-            self._looked.start()
-            preview.look_at_ends()
-        while not self._looked.hasExpired(AHEAD_MS) and preview.look():
-            if clock.hasExpired(SLICE_MS):
-                return
-        self._preview = None
-        self._looked.invalidate()
-        self._show_seen(preview)
-
-    def _show_seen(self, preview: RunPreview) -> None:
-        self._seen = seen = preview.history()
-        self._whole.foresee(seen)
+    def _look_ahead(self, preview: RunPreview) -> Iterator[None]:
+        """Look at the run's ends and between them, and show it: a turn for each `next`."""
+        began, turn = QElapsedTimer(), QElapsedTimer()
+        began.start()
+        turn.start()
+        while (preview.lacks_an_end or not began.hasExpired(AHEAD_MS)) and preview.look():
+            if turn.hasExpired(SLICE_MS):
+                yield
+                turn.start()
+        yield
+        seen, calls = preview.history(), RunCalls()
+        yield
         self.bookmarks.foresee(preview.bookmarks)
-        calls = RunCalls()
         calls.add_all(preview.steps)
         self.calls.foresee(calls)
+        self._show_seen(seen, preview.state)
+
+    def _show_seen(self, seen: History, last_state: State | None) -> None:
+        self._seen = seen
+        self._whole.foresee(seen)
         seen.share(self._whole)
-        last_state = preview.state
         if state_of(self.run, last_state or "running") == "lost":
             seen.conclude_lost()
         if last_state is not None:

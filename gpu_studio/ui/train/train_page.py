@@ -313,10 +313,10 @@ class TrainPage(QWidget):
             self._show_figures()
 
     def _draw(self) -> None:
-        """Bring everything up to date at once."""
+        """Bring the figures up to date at once, and the plots in the next turns."""
         if self._run is not None and self.isVisible():
             self.charts.refresh(self._run)
-            self.charts.draw()
+            self.charts.draw_in_turns()
             self._show_figures()
             self.details.refresh(self._run)
 

@@ -18,6 +18,7 @@ from PySide6.QtGui import QCloseEvent, QShowEvent
 from gpu_studio.contract import RunDirectory
 from gpu_studio.runs.state import live_run
 from gpu_studio.ui.kit import ThemeManager
+from gpu_studio.ui.kit.garbage import GARBAGE
 from gpu_studio.ui.kit.settings import LESSON
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.plan.resuming import ResumingStrip
@@ -276,6 +277,7 @@ class MainWindow(WindowFrame):
     def _come_back(self) -> None:
         """Hold the run that was shown last, and look at the cards."""
         self._watch_cards(self.plan_page.isVisible())
+        GARBAGE.keep()
         if self.session.run is not None and self.shown_run is None:
             self.pages.hold_run(self.session.run)
 
@@ -303,6 +305,7 @@ class MainWindow(WindowFrame):
         if not self.quitting.may_close():
             event.ignore()
             return
+        GARBAGE.keep_no_more()
         self.keep_geometry(self.settings)
         self.repairs.kept.write()
         self.plan_files.drafts.close()

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from msgspec.structs import replace as with_seq
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+import long_runs
 from long_runs import CALL_SECONDS, Training, call, machine
 
-from gpu_studio.contract import events, lock, samples
+from gpu_studio.contract import lock, samples
 from gpu_studio.contract.directory import RunDirectory
 
 CALLS_A_SECOND = round(1 / CALL_SECONDS)
@@ -55,7 +55,7 @@ class Writer:
 
     def _call(self) -> Iterator[bytes]:
         for event in call(self.training, self.number, self.random):
-            yield events.encode(with_seq(event, seq=self.sequence))
+            yield long_runs.line(self.training, event, self.sequence)
             self.sequence += 1
         self.number += 1
 

@@ -63,3 +63,30 @@ def test_that_old_garbage_is_collected_once_its_count_is_over_as_python_does(wat
         kept += [[] for _ in range(200)]
         watch.goes_on()
     assert left() is None
+
+
+def test_that_what_a_window_keeps_is_not_looked_through_until_the_window_goes() -> None:
+    kept = weakref.ref(Loop())
+    watch = GarbageWatch()
+    watch.keep()
+    try:
+        gc.collect()
+        assert kept() is not None
+        later = weakref.ref(Loop())
+        gc.collect()
+        assert later() is None, "what came since is looked through"
+    finally:
+        watch.keep_no_more()
+    gc.collect()
+    assert kept() is None
+
+
+def test_that_a_window_keeps_what_it_is_made_of_from_when_it_has_settled_until_it_goes(
+    open_window, qtbot
+) -> None:
+    before = gc.get_freeze_count()
+    window = open_window()
+    qtbot.waitUntil(lambda: window.settled)
+    assert gc.get_freeze_count() > before
+    assert window.close()
+    assert gc.get_freeze_count() <= before

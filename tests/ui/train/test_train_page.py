@@ -72,7 +72,7 @@ def test_that_without_a_run_the_page_says_how_to_begin(page):
         ask()
 
 
-def test_that_a_live_run_is_shown_with_state_progress_and_curves(page, show, live_run):
+def test_that_a_live_run_is_shown_with_state_progress_and_curves(qtbot, page, show, live_run):
     show(live_run)
     assert page.current_run == live_run
     assert page.header.name.text() == "digits on four devices"
@@ -87,13 +87,17 @@ def test_that_a_live_run_is_shown_with_state_progress_and_curves(page, show, liv
     ]
     assert [meter.now.name for meter in page.now.meters] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert page.charts.metrics.title.text() == "Accuracy"
-    empty = [
-        name
-        for plot in page.charts.plots
-        for name in plot.names
-        if not len(plot.curve_called(name).strokes[0])
-    ]
-    assert all(name.startswith("earlier") for name in empty), "and of no earlier run"
+
+    def empty() -> list[str]:
+        return [
+            name
+            for plot in page.charts.plots
+            for name in plot.names
+            if not len(plot.curve_called(name).strokes[0])
+        ]
+
+    # And of no earlier run.
+    qtbot.waitUntil(lambda: all(name.startswith("earlier") for name in empty()))
 
 
 def test_that_a_run_that_is_being_read_says_so(page, live_run):
