@@ -122,7 +122,7 @@ class Cards(Sample, tag="cards", frozen=True):
     cuda: str | None = None
 
 
-class FastFigures(msgspec.Struct, kw_only=True, frozen=True):
+class FastFigures(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """Figures of a card or MIG instance.
 
     `memory_reserved_mib`, the driver's share, is not part of the used.
@@ -138,13 +138,13 @@ class FastFigures(msgspec.Struct, kw_only=True, frozen=True):
     why: Why = {}
 
 
-class Fast(Sample, tag="fast", frozen=True):
+class Fast(Sample, tag="fast", frozen=True, gc=False):
     """The quickly changing figures of every card."""
 
     cards: Few[FastFigures]
 
 
-class SlowFigures(msgspec.Struct, kw_only=True, frozen=True):
+class SlowFigures(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """Figures of a card. `throttle` lists what limits the clocks; ECC errors count since boot."""
 
     card: str
@@ -160,13 +160,13 @@ class SlowFigures(msgspec.Struct, kw_only=True, frozen=True):
     why: Why = {}
 
 
-class Slow(Sample, tag="slow", frozen=True):
+class Slow(Sample, tag="slow", frozen=True, gc=False):
     """The slowly changing figures of every card."""
 
     cards: Few[SlowFigures]
 
 
-class PcieFigures(msgspec.Struct, kw_only=True, frozen=True):
+class PcieFigures(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """A card's link traffic: PCIe over the last 20 ms, all NVLinks since the previous query."""
 
     card: str
@@ -177,7 +177,7 @@ class PcieFigures(msgspec.Struct, kw_only=True, frozen=True):
     why: Why = {}
 
 
-class Pcie(Sample, tag="pcie", frozen=True):
+class Pcie(Sample, tag="pcie", frozen=True, gc=False):
     """The link traffic of some cards. They take turns: each query occupies the driver for 20 ms."""
 
     cards: Few[PcieFigures]
@@ -231,7 +231,7 @@ class HostProcesses(Sample, tag="host_processes", frozen=True):
     why: str = ""
 
 
-class Host(Sample, tag="host", frozen=True):
+class Host(Sample, tag="host", frozen=True, gc=False):
     """The host. `disk_*` is the file system of the runs folder."""
 
     cpu_percent: float | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import suppress
 
 import pytest
@@ -95,3 +96,12 @@ PROCESS = samples.Process(card="a", pid=1, kinds=[])
 def test_that_more_cards_or_processes_than_a_machine_has_are_no_sample(sample) -> None:
     with pytest.raises(SampleError, match="length"):
         decode(encode(sample))
+
+
+@pytest.mark.parametrize(
+    "sample", [each for each in EVERY_KIND if isinstance(each, samples.Fast | samples.Slow)]
+)
+def test_that_what_a_long_recording_is_made_of_costs_no_look_for_garbage(sample):
+    read = decode(encode(sample))
+    assert read == sample
+    assert not any(gc.is_tracked(part) for part in (read, *read.cards))

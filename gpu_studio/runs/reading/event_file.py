@@ -72,9 +72,14 @@ class Tail:
 
         See `waiting`.
         """
-        return [
-            event for line in self._lines.read(limit) if (event := self._decode(line)) is not None
-        ]
+        lines = self._lines.read(limit)
+        decoded = list(map(decode, lines))
+        if None not in decoded:
+            return decoded
+        self._unknown += sum(
+            event is None and bool(line.strip()) for line, event in zip(lines, decoded, strict=True)
+        )
+        return [event for event in decoded if event is not None]
 
     def read_all(self) -> list[AnyEvent]:
         """Return the events that became complete since the last time, however many there are."""
@@ -82,13 +87,6 @@ class Tail:
         while self.waiting:
             events += self.read()
         return events
-
-    def _decode(self, line: bytes) -> AnyEvent | None:
-        if not line.strip():
-            return None
-        event = decode(line)
-        self._unknown += event is None
-        return event
 
 
 MOST_BYTES: Final = 16 << 20

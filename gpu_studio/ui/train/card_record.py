@@ -7,7 +7,7 @@ in slices of a few milliseconds, so that the window never blocks.
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -277,17 +277,21 @@ class CardFigures:
 
         Samples without figures are ignored.
         """
-        points: defaultdict[tuple[str, Figure], list[tuple[float, float]]] = defaultdict(list)
+        points: dict[tuple[str, Figure], tuple[list[float], list[float]]] = {}
         for sample in samples:
             if isinstance(sample, Cards):
                 self._note_lost(sample)
             for key, figure, value in run_points(sample):
-                if value is not None:
-                    points[key, figure].append((sample.time, value))
-        for curve, found in points.items():
-            self._of(*curve).add_rows(found)
-            self.first = found[0][0] if self.first is None else self.first
-            self.last = max(self.last, found[-1][0])
+                if value is None:
+                    continue
+                if (found := points.get((key, figure))) is None:
+                    found = points[key, figure] = ([], [])
+                found[0].append(sample.time)
+                found[1].append(value)
+        for curve, (times, values) in points.items():
+            self._of(*curve).add(times, values)
+            self.first = times[0] if self.first is None else self.first
+            self.last = max(self.last, times[-1])
 
     def series(self, key: str, figure: Figure) -> Series | None:
         """Return the curve of a card; None if it has never reported this figure."""

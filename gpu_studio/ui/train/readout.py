@@ -183,18 +183,14 @@ class RunCalls:
 
     def add_all(self, reported: Iterable[Steps]) -> None:
         """Add calls, which is cheaper together than one by one."""
-        points = [
-            (
-                self._clock.at(call.time, call.elapsed),
-                call.seconds / len(call.losses),
-                call.input_seconds / call.seconds,
-                call.samples / call.seconds,
+        calls = [call for call in reported if call.losses and call.seconds > 0]
+        if calls:
+            self._series.add(
+                [self._clock.at(call.time, call.elapsed) for call in calls],
+                [call.seconds / len(call.losses) for call in calls],
+                [call.input_seconds / call.seconds for call in calls],
+                [call.samples / call.seconds for call in calls],
             )
-            for call in reported
-            if call.losses and call.seconds > 0
-        ]
-        if points:
-            self._series.add_rows(points)
 
     def foresee(self, later: RunCalls) -> None:
         """Use the calls of `later`, which are still to be added, until they are."""
