@@ -71,6 +71,7 @@ class Catalogue:
 
         That of one that cannot be read says so, in its `problem`.
         """
+        first = self._ended is None
         ended = load_summaries(self.runs) if self._ended is None else self._ended
         runs = self._directories()
         numbers = number_all(self.runs, reversed(runs))
@@ -80,7 +81,8 @@ class Catalogue:
         self._skimmers = {
             name: skimmer for name, skimmer in self._skimmers.items() if name in names
         }
-        if self._read_bytes >= WORTH_BYTES:
+        # Where nothing is left to read, the next program needs no NumPy, which it would wait for.
+        if self._read_bytes >= (1 if first else WORTH_BYTES):
             keep_summaries(self.runs, self._ended)
             self._read_bytes = 0
         return self._left_jobs.told(found)

@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from made_runs import Script, make_run
 from patience import PATIENCE_S
 
 from gpu_studio import __version__
@@ -200,6 +201,24 @@ def test_that_help_imports_nothing_large(tmp_path):
         [sys.executable, "-c", code], env=trainer_environment({}), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_that_runs_whose_summaries_are_kept_are_listed_without_numpy(runs_dir):
+    run = make_run(runs_dir, Script(trained=1, epochs=1, ending="completed"))
+    code = (
+        "import sys, gpu_studio.cli as cli\n"
+        f"cli.main(['--runs-dir', {str(runs_dir)!r}, 'runs', 'list'])\n"
+        "print(sorted({'numpy', 'PySide6', 'tensorflow'} & set(sys.modules)))"
+    )
+    words = [sys.executable, "-c", code]
+    first, second = (
+        subprocess.run(words, env=trainer_environment({}), capture_output=True, text=True)
+        for _ in range(2)
+    )
+    assert run.id in first.stdout, first.stderr
+    listed, _, imported = second.stdout.strip().rpartition("\n")
+    assert first.stdout.startswith(listed)
+    assert imported == "[]"
 
 
 def test_that_help_imports_nothing_that_a_command_works_with():

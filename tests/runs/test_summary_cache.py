@@ -14,11 +14,6 @@ from gpu_studio.runs.reading.summary import Skimmer
 
 
 @pytest.fixture
-def worth_it(monkeypatch):
-    monkeypatch.setattr("gpu_studio.runs.catalogue.WORTH_BYTES", 1)
-
-
-@pytest.fixture
 def read(monkeypatch):
     """The ids of the runs whose events are read."""
     found = []
@@ -44,7 +39,6 @@ def two_runs(runs_dir):
     ]
 
 
-@pytest.mark.usefixtures("worth_it")
 def test_that_the_next_program_reads_no_run_that_has_ended_and_says_the_same(runs_dir, read):
     two_runs(runs_dir)
     before = Catalogue(runs_dir).summaries()
@@ -54,7 +48,6 @@ def test_that_the_next_program_reads_no_run_that_has_ended_and_says_the_same(run
     assert stat.S_IMODE(kept_file(runs_dir).stat().st_mode) == 0o600
 
 
-@pytest.mark.usefixtures("worth_it")
 def test_that_a_run_whose_events_have_changed_is_read_again(runs_dir, read):
     changed, _ = two_runs(runs_dir)
     Catalogue(runs_dir).summaries()
@@ -63,7 +56,6 @@ def test_that_a_run_whose_events_have_changed_is_read_again(runs_dir, read):
     assert read[2:] == [changed.id]
 
 
-@pytest.mark.usefixtures("worth_it")
 @pytest.mark.parametrize("spoil", [b"", b"garbage", b"\x93\x91\xa11\xa1x\x80", None])
 def test_that_a_file_which_is_none_or_another_versions_is_as_good_as_none(
     runs_dir, read, spoil, monkeypatch
@@ -78,7 +70,6 @@ def test_that_a_file_which_is_none_or_another_versions_is_as_good_as_none(
     assert len(read) == 4
 
 
-@pytest.mark.usefixtures("worth_it")
 def test_that_runs_which_are_gone_are_forgotten_when_it_is_written_next(runs_dir):
     gone, _ = two_runs(runs_dir)
     Catalogue(runs_dir).summaries()
@@ -89,13 +80,15 @@ def test_that_runs_which_are_gone_are_forgotten_when_it_is_written_next(runs_dir
     assert gone.id not in summary.load_summaries(runs_dir)
 
 
-def test_that_little_is_not_worth_keeping(runs_dir):
-    two_runs(runs_dir)
-    Catalogue(runs_dir).summaries()
-    assert not kept_file(runs_dir).exists()
+def test_that_little_is_kept_for_the_next_program_but_not_written_anew_by_the_same(runs_dir):
+    first, second = two_runs(runs_dir)
+    catalogue = Catalogue(runs_dir)
+    catalogue.summaries()
+    later = make_run(runs_dir, Script(trained=1, epochs=1, ending="completed"))
+    assert later.id in {each.id for each in catalogue.summaries()}
+    assert set(summary.load_summaries(runs_dir)) == {first.id, second.id}
 
 
-@pytest.mark.usefixtures("worth_it")
 def test_that_where_nothing_can_be_kept_runs_are_listed_all_the_same(runs_dir):
     two_runs(runs_dir)
     folder = kept_file(runs_dir).parent

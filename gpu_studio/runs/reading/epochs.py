@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from gpu_studio.contract import Epoch
-from gpu_studio.runs.reading.series import Array
+
+if TYPE_CHECKING:
+    from gpu_studio.runs.reading.series import Array
 
 MOST_ROWS: Final = 1 << 14
 _HIGHER_IS_BETTER = (
@@ -129,6 +129,8 @@ class EpochTable:
         """One column, rebuilt only if rows changed, as it is requested at every refresh."""
         found = self._columns.get(name)
         if found is None:
+            import numpy as np  # what lists runs needs no columns, and should not wait for it
+
             found = self._columns[name] = np.array(
                 [value(row) for row in self.rows], dtype=np.float64
             )

@@ -73,13 +73,14 @@ class Tail:
         See `waiting`.
         """
         lines = self._lines.read(limit)
-        decoded = list(map(decode, lines))
-        if None not in decoded:
-            return decoded
+        decoded = [decode(line) for line in lines]
+        events = [event for event in decoded if event is not None]
+        if len(events) == len(decoded):
+            return events
         self._unknown += sum(
             event is None and bool(line.strip()) for line, event in zip(lines, decoded, strict=True)
         )
-        return [event for event in decoded if event is not None]
+        return events
 
     def read_all(self) -> list[AnyEvent]:
         """Return the events that became complete since the last time, however many there are."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from platformdirs import user_cache_path
@@ -35,10 +35,12 @@ from gpu_studio.contract.directory import ID_TIME
 from gpu_studio.contract.events import decode
 from gpu_studio.runs.labels import number_of, plan_name
 from gpu_studio.runs.reading.epochs import BestValue, EpochTable, higher_is_better
-from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.progress import reached, trained
 from gpu_studio.runs.reading.workers import hosts_of, where_words
 from gpu_studio.runs.state import is_live
+
+if TYPE_CHECKING:
+    from gpu_studio.runs.reading.history import History
 
 # A row needs only the newest of these kinds, which make up nearly all of the file.
 _FREQUENT: Final = frozenset((b"steps", b"memory", b"learning_rate", b"workers"))
@@ -217,6 +219,9 @@ class Skimmer:
     """Folds the events of one run incrementally, using only the newest of each frequent kind."""
 
     def __init__(self, run: RunDirectory) -> None:
+        # Imported here, with NumPy: runs whose summaries are kept are listed without either.
+        from gpu_studio.runs.reading.history import History
+
         self._run = run
         self._history = History()
         self._lines = LineTail(run.events_file)
@@ -317,7 +322,7 @@ def _losses(epochs: EpochTable) -> tuple[float, ...]:
 
 
 WORTH_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of events that have to be read anew before it is worth while to write what came of them."""
+"""Bytes of events that a program has to read later before it writes anew what came of them."""
 EventsVersion = tuple[int, int]
 """The size of a run's events in bytes and their last change in ns; an ended run keeps both."""
 KnownSummaries = dict[str, tuple[EventsVersion, Summary]]
