@@ -39,14 +39,19 @@ metrics = []
 """
 
 
-def answers(jobs: Mapping[str, Job], folder: Path) -> dict[str, Any]:
-    """The result of every job, computed in one process."""
+ONE_BY_ONE = {"TF_NUM_INTEROP_THREADS": "1"}
+"""With this TensorFlow runs one operation of a graph after another."""
+
+
+def answers(jobs: Mapping[str, Job], folder: Path, **variables: str) -> dict[str, Any]:
+    """The result of every job, computed in one process with these environment variables."""
     import warm_python
 
     environment = {
         **os.environ,
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONPATH": os.pathsep.join(sys.path),
+        **variables,
     }
     command = warm_python.command(__file__)
     done = subprocess.run(

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 from parity_jobs import WHOLE
-from placed_jobs import Job, answers, spread
+from placed_jobs import ONE_BY_ONE, Job, answers, spread
 
 from gpu_studio.contract.events import Placement
 from gpu_studio.placement.stage_memory import at_once
@@ -65,6 +65,9 @@ OPTIONS = {"cnn": "{}", "transformer": "{ depth = 1 }"}
 def built_in(name: str, **more: Any) -> Job:
     model = [f"model.name={name}", f"model.options={OPTIONS[name]}"]
     return {"settings": [*model, IMAGES, *PLAIN], "steps": 1, **more}
+
+
+PEAKS_COMPARED = ("wide, kept", "wide, recomputed")
 
 
 def jobs() -> dict[str, Job]:
@@ -148,7 +151,8 @@ def recomputed() -> dict[str, Job]:
     placed["dropping"]["settings"] = PLAIN
     made: dict[str, Job] = {"dropping, 2": placed["dropping"]}
     made |= {f"{name}, recomputed": {**job, "recompute": True} for name, job in placed.items()}
-    return made | {"wide, kept": stages, "wide, recomputed": {**stages, "recompute": True}}
+    kept, again = PEAKS_COMPARED
+    return made | {kept: stages, again: {**stages, "recompute": True}}
 
 
 def many_recomputed() -> dict[str, Job]:
@@ -226,7 +230,11 @@ def refused() -> dict[str, Job]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return answers(jobs(), tmp_path_factory.mktemp("placed"))
+    asked, folder = jobs(), tmp_path_factory.mktemp("placed")
+    # Of two operations under way at once, one may be held up by other programs and hold its tensors
+    # meanwhile: then a peak says how busy the machine is. These are compared closely.
+    one_by_one = {name: asked.pop(name) for name in PEAKS_COMPARED}
+    return answers(asked, folder) | answers(one_by_one, folder, **ONE_BY_ONE)
 
 
 def event(result: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -375,8 +383,9 @@ def test_that_recomputing_runs_the_forward_pass_again_and_needs_less_memory(resu
             row[3] for row in event(results[name], "placement")["rows"] if row[1] == "backward"
         )
 
-    assert backward("wide, recomputed") > 1.3 * backward("wide, kept")
-    assert results["wide, recomputed"]["peak"] < 0.7 * results["wide, kept"]["peak"]
+    kept, recomputed = PEAKS_COMPARED
+    assert backward(recomputed) > 1.3 * backward(kept)
+    assert results[recomputed]["peak"] < 0.7 * results[kept]["peak"]
 
 
 def test_that_dropout_differs_between_micro_batches_and_is_the_same_in_every_run(results):
