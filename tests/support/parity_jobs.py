@@ -466,17 +466,19 @@ def _batches(samples: Any, epochs: int, begun: int = 0) -> Any:
     """The samples of every epoch in the plan's order, but for those `begun` before."""
     import tensorflow as tf
 
-    made: list[Any] = []
-    for epoch in range(begun, epochs):
+    def of(epoch: int) -> Any:
         rows = tf.range(_count(samples), dtype="int64")
-        order = tf.random.experimental.stateless_shuffle(rows, seed=[SEED, epoch]).numpy()
-        made += _in_batches(samples, order)
-    return _data_set(made)
+        order = tf.random.experimental.stateless_shuffle(rows, seed=[SEED, epoch])
+        return _in_batches(samples, order.numpy())
+
+    return functools.reduce(
+        lambda one, other: one.concatenate(other), map(of, range(begun, epochs))
+    )
 
 
 def validation_batches(samples: Any) -> Any:
     """The samples in their order, as `fit` itself would put them into batches."""
-    return _data_set(_in_batches(samples, range(_count(samples))))
+    return _in_batches(samples, range(_count(samples)))
 
 
 def _count(samples: Any) -> int:
@@ -485,25 +487,13 @@ def _count(samples: Any) -> int:
     return len(keras.tree.flatten(samples)[0])
 
 
-def _in_batches(samples: Any, order: Sequence[int]) -> list[Any]:
-    import keras
-
-    return [
-        keras.tree.map_structure(lambda array, at=order[first : first + BATCH]: array[at], samples)
-        for first in range(0, len(order), BATCH)
-    ]
-
-
-def _data_set(batches: list[Any]) -> Any:
-    """The batches as they are: nothing is traced for them, as for a generator or arrays."""
+def _in_batches(samples: Any, order: Sequence[int]) -> Any:
+    """Batches of the samples as they are: nothing is traced, as for a generator or arrays."""
     import keras
     import tensorflow as tf
 
-    def of(batch: Any) -> Any:
-        tensors = keras.tree.map_structure(tf.convert_to_tensor, batch)
-        return tf.data.Dataset.from_tensors(tensors)
-
-    return functools.reduce(lambda one, other: one.concatenate(other), map(of, batches))
+    whole = keras.tree.map_structure(lambda array: tf.convert_to_tensor(array[order]), samples)
+    return tf.data.Dataset.from_tensor_slices(whole).batch(BATCH)
 
 
 def states_of(model: Any) -> list[tuple[Any, int]]:
