@@ -74,9 +74,11 @@ class XlaFacts:
         if plan.training.jit_compile is not True or not self.cannot:
             return
         do = "does" if len(self.cannot) == 1 else "do"
+        recurrent = any(each.endswith(("(LSTM)", "(GRU)")) for each in self.cannot)
+        other = "give LSTM and GRU use_cudnn=False" if recurrent else "leave that to the data"
         advice = (
-            f'{listed(self.cannot)} {do} not allow it, as Keras says (supports_jit): write "auto", '
-            "or leave that to the data; LSTM and GRU allow it with use_cudnn=False"
+            f"{listed(self.cannot)} {do} not allow it, as Keras says (supports_jit): "
+            f'write "auto", or {other}'
         )
         yield Problem("training.jit_compile", "true", advice)
 

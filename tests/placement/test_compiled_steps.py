@@ -74,6 +74,9 @@ def test_that_a_layer_that_xla_cannot_compile_is_named_where_the_plan_asks_for_t
     assert str(problem).startswith(
         "training.jit_compile is true: turn (RandomRotation) does not allow it, as Keras says"
     )
+    assert str(problem).endswith('write "auto", or leave that to the data.')
+    (problem,) = known_problems(plan_with(ON), facts_with(XlaFacts(cannot=("lstm (LSTM)",))))
+    assert str(problem).endswith('write "auto", or give LSTM and GRU use_cudnn=False.')
 
 
 def test_that_a_model_compiled_with_xla_says_where_it_is_not_trained_so() -> None:
