@@ -15,7 +15,7 @@ from gpu_studio.export.saving import saves
 from gpu_studio.export.script_text import call, indented, literal, options
 from gpu_studio.plan import Callback, reference
 from gpu_studio.plan import callbacks as known
-from gpu_studio.plan.keras_objects import more_is_better
+from gpu_studio.plan.keras_objects import VALIDATION, more_is_better
 from gpu_studio.plan.references import SCHEDULE
 
 _SHOWN = "keras.callbacks.LambdaCallback(on_epoch_end=tell)"
@@ -88,6 +88,8 @@ def _of_plan(fitted: FittedPlan) -> list[str]:
     wanted = training.checkpoint.every_epochs > 0 or training.checkpoint.every_steps > 0
     if wanted and not fitted.built.own_steps:
         monitor = training.checkpoint.monitor
+        if "validation" not in fitted.splits:  # a run judges by what is trained on, too
+            monitor = monitor.removeprefix(VALIDATION)
         given = {"save_best_only": True, "save_weights_only": True}
         given |= {"monitor": monitor, "mode": _mode(monitor)}
         path = 'arguments.output / "best.weights.h5"'

@@ -57,8 +57,11 @@ GIVEN = {}
 
 def given_to_fit(file, part, arguments=()):
     \"\"\"The model of a script, its data, or the callbacks that know the model.\"\"\"
+    from keras.src.utils import naming
+
     if part == "callbacks":
         return GIVEN["callbacks"] or []
+    naming.reset_uids()  # so that each time it runs its metrics and layers are called alike
     if str(file.parent) not in sys.path:  # where it finds modules beside it
         sys.path.insert(0, str(file.parent))
     code = compile(file.read_bytes(), str(file), "exec")

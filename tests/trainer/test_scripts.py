@@ -59,6 +59,11 @@ class Scale(keras.layers.Layer):
         return inputs * self.by
 
 
+class Hits(keras.metrics.SparseCategoricalAccuracy):
+    def __init__(self):
+        super().__init__(name=None)  # Keras calls it by its class, and numbers a second one
+
+
 class Noting(keras.callbacks.Callback):
     def __init__(self, model):
         self.of_script = model
@@ -76,6 +81,7 @@ def main():
     parser.add_argument("--plain", action="store_true")
     given = parser.parse_args()
     settings = Settings()
+    keras.backend.clear_session()
     keras.utils.set_random_seed(7)
     random = np.random.default_rng(1)
     x = random.normal(size=(given.rows, 6)).astype("float32")
@@ -92,7 +98,7 @@ def main():
     model.compile(
         keras.optimizers.Adam(settings.rate),
         "sparse_categorical_crossentropy",
-        metrics=["accuracy"],
+        metrics=["accuracy", Hits()],
     )
     callbacks = [
         Noting(model),
@@ -310,7 +316,8 @@ def test_that_its_callbacks_have_the_model_that_is_trained(
     noted = (folder / "noted.txt").read_text().splitlines()
     # Under `placed` a model of layers in their order is trained in the place of the script's.
     assert noted[:3] == [
-        f"True {epoch} ['accuracy', 'loss', 'val_accuracy', 'val_loss']" for epoch in range(3)
+        f"True {epoch} ['accuracy', 'hits', 'loss', 'val_accuracy', 'val_hits', 'val_loss']"
+        for epoch in range(3)
     ]
 
 
@@ -405,7 +412,10 @@ def test_that_an_exported_script_runs_the_script_and_trains_the_same(
     exported, plain = folder / "exported.py", folder / "plain.py"
     for file, each in ((exported, plan), (plain, started_with(plan, ["--plain"]))):
         file.write_text(python_script(each, None, folder, seen, ModelFacts(learnt=learnt)))
-    said, said_plain = script_jobs.printed_by([exported, plain], folder)
+    alone = exported_beside_none(folder)
+    said, said_plain, said_alone = script_jobs.printed_by([exported, plain, alone], folder)
+    assert "epoch 1/1" in said_alone, said_alone[-3000:]
+    assert 'monitor="loss"' in alone.read_text()  # as in a run, where nothing is validated
     without = ["learning_rate" not in each for each in epochs_in(said_plain)]
     assert without == [True] * 3, said_plain  # its callbacks are None
     told = epochs_in(said)

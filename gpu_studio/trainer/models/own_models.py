@@ -48,7 +48,7 @@ from gpu_studio.trainer.model_ends import End, as_graph, check_inputs, met, outp
 from gpu_studio.trainer.models.own_training import built, check_steps, own_in_steps
 from gpu_studio.trainer.user_code import give
 from gpu_studio.trainer.user_code.remedies import advice_on_module
-from gpu_studio.trainer.user_code.scripts import as_given_to_fit, given_otherwise
+from gpu_studio.trainer.user_code.scripts import as_given_to_fit, given_otherwise, with_others
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 
@@ -69,7 +69,11 @@ def python_model(
     _know_shapes_of_texts()
     # Keras numbers layers without a name: restart the numbers, so that every process gets the same.
     naming.reset_uids()
-    function, made = give("model", text, options, offered, base)
+    given: list[Any] = []
+    # The strategy is one of this graph: clear_session of Keras would take it away.
+    kept = (tf.compat.v1, "reset_default_graph", lambda: None)
+    with_others([kept], lambda: given.append(give("model", text, options, offered, base)))
+    ((function, made),) = given
     if not isinstance(made, keras.Model):
         what = f"{kind_in_words(made)} where a keras.Model is needed"
         begins = f"The function begins in line {function.line} of {function.file}."

@@ -212,6 +212,8 @@ def instead_of_set_up() -> list[tuple[Any, str, Any]]:
     places = (tf.config, tf.config.experimental, tf.config.threading)
     found = [(place, each, nothing) for place in places for each in names]
     found.append((tf.config.experimental, tf32.__name__, less_tf32))
+    # The strategy is one of this graph: clear_session of Keras would take it away.
+    found.append((tf.compat.v1, "reset_default_graph", nothing))
     for place in (tf.distribute, tf.distribute.experimental):
         kinds = [each for each in dir(place) if each.endswith("Strategy")]
         found += [(place, each, strategy_in_use(getattr(place, each))) for each in kinds]

@@ -108,6 +108,9 @@ def compiled(outputs):
     model = Net(outputs)
     model.compile(keras.optimizers.SGD(0.0), keras.losses.MeanAbsoluteError())
     return model
+def clearing(outputs):
+    keras.backend.clear_session()
+    return Net(outputs)
 """
 )
 
@@ -134,6 +137,19 @@ def test_that_every_kind_of_model_becomes_one_with_an_input_and_an_output(
     made = build(file, function)
     assert [tuple(x.shape) for x in (*made.inputs, *made.outputs)] == [(None, 8), (None, 3)]
     assert np.asarray(made(DATASET.train.x)).shape == (len(DATASET.train), 3)
+
+
+def test_that_a_function_that_clears_the_session_makes_its_model_under_a_strategy(
+    file: Path,
+) -> None:
+    import tensorflow as tf
+
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    with strategy.scope():
+        made = build(file, "clearing")
+        assert tf.distribute.get_strategy() is strategy
+    assert not tf.distribute.has_strategy()
+    assert made.outputs[0].shape == (None, 3)
 
 
 @pytest.mark.parametrize("function", ["functional", "sequential", "subclassed"])
