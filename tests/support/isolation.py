@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -100,6 +101,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     That holds for fixtures that outlive a test, too.
     """
+    let_ctrl_c_through()
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
     patch.setattr(tempfile, "tempdir", temporary_root(os.environ, MEMORY))
@@ -109,6 +111,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if "QT_QPA_PLATFORM" not in os.environ:
         patch.setenv("QT_QPA_PLATFORM", "offscreen")
     _move_into(_session_home(config), patch)
+
+
+def let_ctrl_c_through() -> None:
+    """Have SIGINT end programs of the tests, as it does in a terminal.
+
+    A shell starts what runs in its background with SIGINT ignored, and that is inherited.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

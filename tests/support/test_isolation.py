@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import urllib.error
@@ -90,3 +93,14 @@ def test_that_this_machine_can_be_reached():
         with socket.create_connection(server.getsockname(), timeout=PATIENCE_S) as client:
             assert client.recv(1) == b""
         answering.join()
+
+
+def test_that_ctrl_c_ends_programs_of_tests_also_where_a_shell_runs_them_in_its_background():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        isolation.let_ctrl_c_through()
+        pressed = "import signal; signal.raise_signal(signal.SIGINT)"
+        done = subprocess.run([sys.executable, "-S", "-c", pressed], capture_output=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.returncode == -signal.SIGINT
