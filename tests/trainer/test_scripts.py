@@ -149,11 +149,13 @@ Path("history.json").write_text(json.dumps(history.history))
 """
 PICTURES = """
 import json
+import warnings
 from pathlib import Path
 
 import keras
 import numpy as np
 
+warnings.simplefilter("error")
 keras.utils.set_random_seed(2)
 x = np.random.default_rng(1).integers(0, 256, (40, 6, 6)).astype("uint8")
 y = keras.utils.to_categorical(x[:, 0, 0] // 86, 3)

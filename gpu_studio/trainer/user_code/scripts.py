@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -105,7 +106,8 @@ def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, A
     admitted.show_lines()
     heard: Any = _Overhearing(sys.stderr)
     try:
-        with redirect_stderr(heard):
+        # What it wants of warnings, such as that each is an error, is not meant for the trainer.
+        with redirect_stderr(heard), warnings.catch_warnings():
             found = call_of_fit(str(admitted.path), admitted.code, arguments)
     except SystemExit as ended:
         raise _no_fit(admitted.path, ended, heard.last) from ended
