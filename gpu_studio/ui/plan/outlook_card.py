@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -162,6 +162,11 @@ class OutlookCard(CardFrame):
         super().__init__("What will happen", parent)
         self._theme = theme
         self._view: PlanView | None = None
+        # Several answers often come in one turn of the event loop: all are shown once, in the next.
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
+        self._soon.timeout.connect(self._show)
         self._reader: FactsReader | None = None
         self._examination: ClusterExamination | None = None
         self._topology: Topology | None = None
@@ -201,11 +206,11 @@ class OutlookCard(CardFrame):
         self._show()
 
     def _hear(self) -> None:
-        """Show what the facts say, or only what is being asked if they say nothing new."""
-        if self._view is not None and self._known() is self._drawn:
-            self._show_reader(self._drawn)
-        else:
-            self._show()
+        """Show at once what is being asked, and soon what the facts say, if that is new."""
+        known = self._known()
+        self._show_reader(known)
+        if known is not self._drawn:
+            self._soon.start()
 
     def _known(self) -> PlanFacts | None:
         return self._reader.facts if self._reader else None
@@ -214,6 +219,7 @@ class OutlookCard(CardFrame):
         view, known = self._view, self._known()
         if view is None:
             return
+        self._soon.stop()
         self._drawn = known
         lacking, seen_to = self._of_machines(view)
         standing = (*self._found.of(view), *lacking)

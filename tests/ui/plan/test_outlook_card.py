@@ -59,8 +59,9 @@ def card(qtbot, theme, reader) -> OutlookCard:
 
 
 def tell(reader: Reported, *facts: PlanFacts, **state: object) -> None:
-    """Tell the reader, and let Qt show what is new."""
+    """Tell the reader, let the card take it up in the next turn, and Qt show what is new in it."""
     reader.tell(*facts, **state)
+    QApplication.processEvents()
     QApplication.processEvents()
 
 
@@ -111,6 +112,20 @@ def test_that_each_device_shows_what_is_predicted_against_its_limit(card, reader
         }
         assert figures.size(memory.total) in prospect.amount
     assert "1 × 13 steps" in words(card)
+
+
+def test_that_answers_which_come_together_fill_the_card_once_and_the_newest_stands(
+    card, reader, monkeypatch
+):
+    OnMachine(card, MIRRORED, TWO_CARDS)
+    tell(reader)
+    filled, real = [], card.figures.show_rows
+    monkeypatch.setattr(card.figures, "show_rows", lambda rows: (filled.append(rows), real(rows)))
+    for answer in (KNOWN, FACTS, KNOWN, FACTS):
+        reader.tell(answer)
+    tell(reader, FACTS)
+    assert len(filled) == 1
+    assert len(card.parts.lines) == len(predict(MIRRORED, TWO_CARDS, FACTS)[0].parts)
 
 
 def test_that_the_formula_of_a_part_is_told_on_hover_and_on_focus(card, reader):
