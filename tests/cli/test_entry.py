@@ -203,6 +203,7 @@ def test_that_help_imports_nothing_large(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_that_runs_whose_summaries_are_kept_are_listed_without_numpy(runs_dir):
     run = make_run(runs_dir, Script(trained=1, epochs=1, ending="completed"))
     code = (
@@ -235,6 +236,7 @@ def test_that_help_imports_nothing_that_a_command_works_with():
     assert (done.stdout.strip(), done.stderr) == ("set()", "")
 
 
+@pytest.mark.slow
 def test_that_the_window_has_what_needs_no_qt_imported_before_it():
     """Else PySide6 reads the text of each of these modules at the window's start."""
     code = (

@@ -98,6 +98,7 @@ def test_that_a_builder_in_a_script_has_its_docstrings_but_no_annotations_and_no
             )
 
 
+@pytest.mark.slow
 def test_that_layers_are_known_without_starting_tensorflow_or_keras() -> None:
     code = (
         "import sys; from gpu_studio.export.builders import called_layers; "

@@ -28,6 +28,7 @@ def formatted(source: str) -> str:
 ARGUMENTS = st.lists(st.integers(0, 40).map(lambda size: literal("x" * size)), max_size=6)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(ARGUMENTS, st.sampled_from(["", "(x)"]), st.booleans()), min_size=20, max_size=40

@@ -110,6 +110,7 @@ def test_that_ruff_finds_nothing_in_scripts(scripts):
     assert ended.returncode == 0, ended.stdout
 
 
+@pytest.mark.slow
 def test_that_scripts_compile_and_import_nothing_of_gpu_studio(scripts):
     for path in scripts.glob("*.py"):
         tree = ast.parse(path.read_text(), str(path))
@@ -224,6 +225,7 @@ ODD_NAMES = (
 )
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=40))
 @settings(max_examples=50)
 def test_that_any_name_of_a_plan_stays_in_its_comment(name):

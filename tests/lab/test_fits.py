@@ -68,6 +68,7 @@ def test_that_nineteen_intervals_of_twenty_have_the_truth_in_them():
     assert (inside <= 970).all(), inside
 
 
+@pytest.mark.slow
 def test_that_the_recommended_number_of_devices_is_hardly_slower_than_the_best():
     drawn, devices = np.random.default_rng(2), np.arange(1.0, 9.0)
     for _ in range(200):
