@@ -279,6 +279,7 @@ class LiveRun(QObject):
         self.bookmarks.foresee(preview.bookmarks)
         calls.add_all(preview.steps)
         self.calls.foresee(calls)
+        yield
         self._show_seen(seen, preview.state)
 
     def _show_seen(self, seen: History, last_state: State | None) -> None:
