@@ -44,6 +44,12 @@ def placeable_layers(model: Any) -> list[PlaceableLayer]:
     return listing.layers()
 
 
+def loops_of_keras(layers: Sequence[Any]) -> bool:
+    """Whether some of these layers are recurrent, and loop, and all are Keras' own."""
+    own = all(type(each).__module__.partition(".")[0] == "keras" for each in layers)
+    return own and any(isinstance(each, keras.layers.RNN) and not each.unroll for each in layers)
+
+
 # Scripts have the next three as they stand, see `export.script_text`: their lines have 88 columns
 # at most.
 

@@ -21,15 +21,7 @@ import tensorflow as tf
 
 from gpu_studio.contract.events import Event
 from gpu_studio.trainer.communication import CommunicationMeter, between_replicas
-from gpu_studio.trainer.input_wait import (
-    HOST,
-    after,
-    exchanged,
-    moment_after,
-    operations_so_far,
-    waited,
-    written_since,
-)
+from gpu_studio.trainer.input_wait import HOST, exchanged, moment_after, waited
 from gpu_studio.trainer.keras_objects.objective import Judged
 from gpu_studio.trainer.layer_state import (
     DRAWS_PER_STEP,
@@ -47,11 +39,18 @@ from gpu_studio.trainer.layer_state import (
     taken_off,
     warned_of_lists,
 )
-from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
+from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally
 from gpu_studio.trainer.replica_updates import update_by_sums
 from gpu_studio.trainer.step_gradients import filters_first, in_one_piece, refuse_without, rows_once
+from gpu_studio.trainer.step_loops import (
+    Left,
+    Read,
+    Trained,
+    evaluation_loop,
+    training_loop,
+)
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
-from gpu_studio.trainer.whole_batches import as_part
+from gpu_studio.trainer.whole_batches import Held, as_part
 
 RECORDED_STEPS = 5
 """How many steps are timed in parts: a single one may be slow because of other work."""
@@ -163,15 +162,27 @@ class Program:
         return None
 
     def _call(self, stream: Any, first_step: int, count: int) -> Call:
-        first, steps = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
+        return self._run(self._train, stream, first_step, count)[0]
+
+    def _call_with(self, held: Held, kind: Held, first_step: int) -> Call:
+        """Train a step on the batch `held`, compiled once for all of a `kind`: types and shapes."""
+
+        def once(batch: Any, first: Any, count: Any) -> Any:
+            return self._train.get_concrete_function(kind, first, count)(batch, first, count)
+
+        return self._run(once, held, first_step, 1)[0]
+
+    def _run(self, steps: Any, stream: Any, first_step: int, count: int) -> tuple[Call, Left]:
+        first, many = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
         with tf.device(self._device):
-            losses, deltas, noted = self._train(stream, first, steps)
+            losses, deltas, noted, left = steps(stream, first, many)
             if self._grown:
                 self._try_again(stream, first)
         told, moments = np.split(noted.numpy(), [len(TOLD)], axis=1)
         values, ended = losses.numpy(), time.time()
         exchange = exchanged(moments, len(self._cards), ended)
-        return Call(values, deltas, waited(moments, self._cards), 0.0, told, exchange)
+        waiting = waited(moments, self._cards)
+        return Call(values, deltas, waiting, 0.0, told, exchange), left
 
     def _try_again(self, stream: Any, step: Any) -> None:
         """Compile the step once more where the first time has left tensors in lists of layers.
@@ -199,62 +210,29 @@ class Program:
             losses, deltas, told = self._evaluate(stream, first, batches)
         return Call(losses.numpy(), deltas, 0.0, told=told.numpy())
 
-    # Traced by TensorFlow without AutoGraph, which leaves a file in the folder of temporary files
-    # for each function that it converts; a killed process would not remove it.
+    # Traced by TensorFlow.
 
-    def _train_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any]:
-        def step(
-            index: Any, over: Any, losses: Any, deltas: Deltas, noted: Any, before: Any, ended: Any
-        ) -> tuple[Any, ...]:
-            # Noted first: TensorFlow keeps such operations in the order in which they were made.
-            begun = [moment_after([ended]), asked := moment_after([before])]
-            with tf.control_dependencies([asked]):
-                batch, ready, told = self._told(self._next(stream))
-            known = operations_so_far()
-            loss, added, computed = self._train_step(batch, first + tf.cast(index, tf.int64))
-            with tf.device(HOST):
-                noted = noted.write(index, tf.stack([*told, *begun, *ready, *computed]))
-            losses, deltas = losses.write(index, loss), added_up(deltas, added)
-            trained = tf.reduce_sum(loss)
-            over = told[1] > 0
-            return index + 1, over, losses, deltas, noted, trained, after(written_since(known))
-
+    def _train_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any, Left]:
         lists = lists_in(self.model)
-        losses = tf.TensorArray(tf.float32, size=count)
-        with tf.device(HOST):
-            noted = tf.TensorArray(tf.float64, size=count)
-            going_on = tf.constant(False)
-        zero = tf.zeros(())
-        start = (0, going_on, losses, self.meters.nothing(), noted, zero, after([zero]))
-        done, _, losses, deltas, noted, _, _ = tf.while_loop(_goes_on(count), step, start)
+        made = training_loop(
+            first, count, self._reading(stream), self._trained, self.meters.nothing()
+        )
         self._grown = grown(self.model, lists)
-        steps = tf.range(done)
-        with tf.device(HOST):
-            told = noted.gather(steps)
-        return losses.gather(steps), deltas, told
+        return made
 
     def _evaluate_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any]:
-        def step(index: Any, over: Any, losses: Any, deltas: Deltas, noted: Any) -> tuple[Any, ...]:
-            # Counted down from -1, where there are no training steps.
-            number = -1 - first - tf.cast(index, tf.int64)
-            batch, _, told = self._told(self._next(stream))
-            loss, added = self._evaluate_step(batch, number)
-            with tf.device(HOST):
-                noted, over = noted.write(index, tf.stack(told)), told[1] > 0
-            return index + 1, over, losses.write(index, loss), added_up(deltas, added), noted
+        read, nothing = self._reading(stream), self.meters.nothing()
+        return evaluation_loop(first, count, read, self._evaluate_step, nothing)
 
-        with tf.device(HOST):
-            noted, going_on = tf.TensorArray(tf.float64, size=count), tf.constant(False)
-        losses = tf.TensorArray(tf.float32, size=count)
-        start = (0, going_on, losses, self.meters.nothing(), noted)
-        done, _, losses, deltas, noted = tf.while_loop(_goes_on(count), step, start)
-        steps = tf.range(done)
-        with tf.device(HOST):
-            told = noted.gather(steps)
-        return losses.gather(steps), deltas, told
+    def _reading(self, stream: Any) -> Read:
+        return lambda: self._told(self._next(stream))
+
+    def _trained(self, batch: Any, step: Any, left: Left) -> Trained:
+        del left
+        return Trained(*self._train_step(batch, step))
 
     def _next(self, stream: Any) -> Any:
-        return as_part(next(stream))
+        return as_part(stream.batch if isinstance(stream, Held) else next(stream))
 
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas, list[Any]]:
         """Return the loss, what the metrics get, and the moment when each part was computed."""
@@ -414,11 +392,6 @@ class Program:
         elif variables:
             brought = [contribution(variable, caught, part) for variable in variables]
             context.merge_call(_write_joined, args=(variables, brought))
-
-
-def _goes_on(count: Any) -> Callable[..., Any]:
-    """Return the condition of a loop of `count` steps, or fewer where a pass is over before."""
-    return lambda index, over, *_: tf.logical_and(index < count, tf.logical_not(over))
 
 
 def _write_joined(strategy: Any, variables: list[Any], brought: list[Any]) -> None:

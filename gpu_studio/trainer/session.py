@@ -43,9 +43,10 @@ from gpu_studio.trainer.seen_apart import mixing_apart, refuse_unkept_states, re
 from gpu_studio.trainer.served.program import ServedProgram
 from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
+from gpu_studio.trainer.sized_steps import undivided
 from gpu_studio.trainer.target_words import odd_warnings, warnings_before, warnings_of
 from gpu_studio.trainer.team import ALONE, Team
-from gpu_studio.trainer.xla import XLA, By, XlaProgram, compiles, runs_on
+from gpu_studio.trainer.xla import XLA, By, compiles, runs_on
 
 PHASE = "phase"
 """What a checkpoint calls the number of the phase whose optimizer it holds."""
@@ -249,7 +250,7 @@ def _default_steps(
         return served
     on = _told_on(tell, team, spread, logical)
     given = spread.strategy, model, optimizer, loss, meters, seed, *on
-    return XlaProgram(*given, compiled=by) if by else Program(*given)
+    return undivided(given, by, spread.replicas, dataset.train, plan.training, steps)
 
 
 def _inner_metrics(

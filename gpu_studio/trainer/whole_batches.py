@@ -29,6 +29,12 @@ class WholeBatch(NamedTuple):
     ready: Any
 
 
+class Held(NamedTuple):
+    """A batch that was read before its step, as it came, in place of the stream."""
+
+    batch: Any
+
+
 def whole_batches(data: tf.data.Dataset, *, timed: bool) -> tf.data.Dataset:
     """Return `data`, pairs of a batch and whether it is the last, as `WholeBatch`es.
 

@@ -27,9 +27,10 @@ from gpu_studio.plan import Plan
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import compiled_model
 from gpu_studio.trainer.meters import Call
+from gpu_studio.trainer.model_layers import loops_of_keras
 from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.user_code.telling import uncompiled_words
-from gpu_studio.trainer.whole_batches import as_part
+from gpu_studio.trainer.whole_batches import Held
 
 XLA = "xla"
 """What a checkpoint calls whether XLA compiles the steps of its run."""
@@ -63,10 +64,9 @@ def xla_facts(model: Any) -> XlaFacts:
 
 def _of_recurrent(layers: Sequence[Any]) -> int | None:
     """Return `XlaFacts.recurrent` of a model with these layers."""
-    own = all(type(each).__module__.partition(".")[0] == "keras" for each in layers)
-    loops = any(isinstance(each, keras.layers.RNN) and not each.unroll for each in layers)
     weights = [(each, weight.shape) for each in layers for weight in _weights_of(each)]
-    if not own or not loops or any(len(shape) > 2 for _, shape in weights):  # as a convolution has
+    convolves = any(len(shape) > 2 for _, shape in weights)
+    if convolves or not loops_of_keras(layers):
         return None
     products = (2 * _places(each) * math.prod(shape) for each, shape in weights if len(shape) > 1)
     return max(products, default=None)
@@ -207,10 +207,10 @@ class CompiledProgram(Program):
     def _tried(self, stream: Any, first_step: int, count: int) -> Call:
         if self._is_sure or not self._gives_way:
             return super()._call(stream, first_step, count)
-        held, kind = {"held": stream.get_next()}, {"held": stream.element_spec}
+        held, kind = Held(stream.get_next()), Held(stream.element_spec)
 
         def step() -> Call:
-            return self._alone_with(held, kind, first_step)
+            return self._call_with(held, kind, first_step)
 
         def without() -> Call:
             self._without_xla()
@@ -223,22 +223,6 @@ class CompiledProgram(Program):
         if count == 1 or call.over:
             return call
         return call.followed_by(super()._call(stream, first_step + 1, count - 1))
-
-    def _alone_with(self, held: Any, kind: Any, first_step: int) -> Call:
-        """Train a step on the batch `held`, traced as those of the stream are: compiled once."""
-        every = self._train
-
-        def once(batch: Any, first: Any, count: Any) -> Any:
-            return every.get_concrete_function(kind, first, count)(batch, first, count)
-
-        self._train = once
-        try:
-            return super()._call(held, first_step, 1)
-        finally:
-            self._train = every
-
-    def _next(self, stream: Any) -> Any:
-        return as_part(stream["held"]) if isinstance(stream, dict) else super()._next(stream)
 
     def _tell_without(self, error: BaseException) -> None:
         said = "XLA could not compile the training step, which goes on without it: "

@@ -7,7 +7,8 @@ way is "fit", or settings of `distribution`. A case is a `model` of parity_model
 plan, for `fit` the optimizer as Keras' `get` takes it, under `placed` its `micro_batches`; with
 `resumed`, its last steps are trained by a session that takes over. `callbacks` are a kind of
 `recorded_callbacks`, whose records are what was `called`; with `card` the device passes for a real
-one, with "later" only for a session that goes on; with `left_after` so many steps, another
+one, with "later" only for a session that goes on; with `sized`, its steps know how many samples a
+batch has, as those of longer runs do; with `left_after` so many steps, another
 session goes on from a checkpoint. With `targets`, a kind of
 `parity_targets`, the data are an `.npz` file with these, the loss is `loss` and the metrics are
 `metrics`, as Keras' `get` takes them. With `structure`, data and model are those of
@@ -178,6 +179,7 @@ class Trainer:
         from gpu_studio.trainer.models import build_model
 
         plan = with_settings(self._plan, _settings(case))
+        _let_know_sizes(bool(case.get("sized")))
         vars(self._session)["build_model"] = (
             build_model
             if "structure" in case
@@ -186,7 +188,9 @@ class Trainer:
         if plan.distribution.strategy == "placed":
             model = _model_of(case, plan) or parity_models.made(case["model"], SEED)
             plan = _placed(plan, model, case.get("micro_batches", 2))
-        return self._session.build(plan, Path.cwd(), told.append, before=self._before)
+        made = self._session.build(plan, Path.cwd(), told.append, before=self._before)
+        assert (type(made.program).__name__ == "SizedProgram") is bool(case.get("sized"))
+        return made
 
     def _taken_over(self, case: Case, made: Any, told: list[Any]) -> dict[str, Any]:
         """What became of a case that another session goes on with after some steps.
@@ -421,6 +425,13 @@ def _fitted(
         verbose=0,
     ).history
     return history
+
+
+def _let_know_sizes(wanted: bool) -> None:
+    from gpu_studio.trainer import sized_steps
+
+    few, many = (0, 1) if wanted else (1 << 30, 1 << 30)
+    vars(sized_steps).update(WORTH_TRACING=few, LONG_PASS=many)
 
 
 def _settings(case: Case) -> list[str]:

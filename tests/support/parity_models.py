@@ -306,6 +306,12 @@ def recurrent() -> Any:
     return through(L.Reshape((4, 3)), L.GRU(5))
 
 
+def forgetful() -> Any:
+    """Draws numbers, and looks up rows of a table, beside its loops."""
+    words = L.Discretization(bin_boundaries=[-1.0, -0.3, 0.3, 1.0])
+    return through(words, L.Embedding(5, 4), L.GRU(5, dropout=0.2), L.Dropout(0.2))
+
+
 def attentive() -> Any:
     inputs = keras.Input((FEATURES,))
     x = L.Reshape((4, 3))(inputs)

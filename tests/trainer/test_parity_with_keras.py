@@ -98,6 +98,11 @@ NOISE_BY_XLA: dict[str, Case] = {
     "noise, later on a card": {"model": "pure_noise", "left_after": 5, "card": "later"},
 }
 
+SIZED: dict[str, Case] = {
+    "recurrent, of a size": {"model": "recurrent", "settings": TESTED, "sized": True},
+    "forgetful, of a size": {"model": "forgetful", "settings": VALIDATED, "sized": True},
+}
+
 APART: dict[str, Case] = {
     "normalised apart": {"model": "normalised"},
     "watched apart": {"model": "watched"},
@@ -110,7 +115,7 @@ def cases_of(way: str) -> dict[str, Case]:
     together = {} if way == "placed" else dict(NORMALISED)
     in_one_part = {} if way in REPLICAS else IN_ONE_PART
     together |= APART if way == "mirrored" else {}
-    together |= COMPILED | NOISE_BY_XLA if way == "none" else {}
+    together |= COMPILED | NOISE_BY_XLA | SIZED if way == "none" else {}
     return CASES | together | in_one_part | NOISE
 
 
