@@ -57,8 +57,9 @@ def undivided(
 def size_of_steps(model: Any, split: Split, training: Training, steps: int) -> int | None:
     """Return how many samples the steps of a run know a batch to have.
 
-    None where they know none: for a model without recurrent layers, one with code of its author's,
-    or a run or a pass that is too short. `steps` are those of an epoch, 0 if only the data know.
+    None where they know none: for a model without recurrent layers, or with layers of its author's,
+    and for a run or a pass that is too short. `steps` are those of an epoch, 0 if only the data
+    know.
     """
     if steps * training.epochs < WORTH_TRACING or not _gains(model):
         return None
@@ -73,7 +74,7 @@ def size_of_steps(model: Any, split: Split, training: Training, steps: int) -> i
 
 
 def _gains(model: Any) -> bool:
-    """Whether a model has loops, and only Keras' own code, which asks for no batch's size."""
+    """Whether a model has loops, in layers of Keras' own: others might ask for a batch's size."""
     layers = list(model._flatten_layers())  # noqa: SLF001 (no public name)
     return loops_of_keras(layers) and not any(isinstance(x, keras.layers.Lambda) for x in layers)
 
