@@ -39,6 +39,7 @@ from gpu_studio.trainer.keras_objects import is_lone_softmax
 from gpu_studio.trainer.keras_objects.as_compiled import (
     aligns_by_itself,
     came_from,
+    compiled_model,
     compiled_notes,
     ends_with_loss,
     given_seed,
@@ -48,7 +49,12 @@ from gpu_studio.trainer.model_ends import End, as_graph, check_inputs, met, outp
 from gpu_studio.trainer.models.own_training import built, check_steps, own_in_steps
 from gpu_studio.trainer.user_code import give
 from gpu_studio.trainer.user_code.remedies import advice_on_module
-from gpu_studio.trainer.user_code.scripts import as_given_to_fit, given_otherwise, with_others
+from gpu_studio.trainer.user_code.scripts import (
+    as_given_to_fit,
+    given_otherwise,
+    not_compiled,
+    with_others,
+)
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 
@@ -297,6 +303,7 @@ def notes_on(
         *seed_notes(model),
         *compiled,
         *as_given_to_fit(plan),
+        *(not_compiled(plan) if compiled_model(model) is None else ()),
         *(given_otherwise(plan) if whole else ()),
         *_always_one(name, model),
         *_scaled_again(name, plan.data, model, dataset, seen),

@@ -271,6 +271,18 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
         )
 
 
+def not_compiled(plan: Plan) -> Iterator[ModelNote]:
+    """Yield a note that the script of the plan, if any, calls `fit` of an uncompiled model."""
+    file, call, _ = _script_of(plan)
+    if call is not None:
+        yield ModelNote(
+            "fit without compile",
+            f"{file.name} calls fit in line {call.line}, but the model is not compiled: "
+            "fit itself would refuse that.",
+            "The plan's loss, optimizer and metrics train it. Call compile before, and its own do.",
+        )
+
+
 def given_otherwise(plan: Plan) -> Iterator[ModelNote]:
     """Yield a note where the script of the plan gives `fit` what the plan has otherwise.
 

@@ -6,10 +6,12 @@ import io
 import sys
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from written_code import Written
 
+from gpu_studio.plan import Data, ModelSettings, Plan
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.failures import explain
 from gpu_studio.trainer.user_code import give
@@ -290,3 +292,24 @@ def test_that_an_import_from_its_package_is_told_that_there_is_none(written: Wri
     error = failed(written("from .helpers import number\n"))
     assert error.message.startswith("own.py stopped in line 1 with ImportError")
     assert "without the dot" in error.suggestions[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("compiles", "told"), [("", 1), ("model.compile('sgd', 'mse')\n", 0)])
+def test_that_a_script_whose_model_is_not_compiled_is_told_that_fit_would_refuse_it(
+    written: Written, compiles: str, told: int
+) -> None:
+    from gpu_studio.trainer.models.own_models import notes_on
+
+    path = written(
+        "import keras\n"
+        "model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])\n"
+        f"{compiles}model.fit([[0.0]], [[1.0]])\n"
+    )
+    script = f"{path}:fit"
+    _, model = give("model", script, {}, {}, Path())
+    plan = Plan("own", model=ModelSettings(python=script), data=Data(python=script))
+    said = notes_on(plan, model, Mock(), (0, 1), whole=False)
+    found = [each.text for each in said if each.name == "fit without compile"]
+    assert len(found) == told
+    assert all("own.py calls fit in line 3, but the model is not" in each for each in found)
