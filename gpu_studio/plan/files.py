@@ -17,7 +17,7 @@ import tomli_w
 from gpu_studio.common.safe_files import opened, write_output
 from gpu_studio.common.toml_text import NestedTooDeeplyError, toml_tables
 from gpu_studio.plan.references import SUFFIX
-from gpu_studio.plan.scripts import fit_in, mistake_in, plan_of
+from gpu_studio.plan.scripts import BY_HAND, fit_in, mistake_in, plan_of
 from gpu_studio.plan.tables import LISTS, SECTIONS, from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, printable
 
@@ -112,22 +112,14 @@ def _python(path: Path, source: str, content: bytes) -> Problem:
         return Problem(
             source, f"no code that {version} can read", f"{mistake}; what trains it is {version}"
         )
+    trains = b"train_on_batch" in content or b"GradientTape" in content
+    by_hand = f". {BY_HAND}" if trains else ""
     return Problem(
         source,
         "Python code, and no plan",
         "a script that calls a model's fit can be given in place of a plan. Else a plan is a file "
         f"of its own that names functions in {printable(path.name)}, under model.python and "
-        f"data.python; `gpu-studio guide own-code` shows how{_by_hand(content)}",
-    )
-
-
-def _by_hand(content: bytes) -> str:
-    """What a script is told that trains, and calls no `fit`."""
-    if b"train_on_batch" not in content and b"GradientTape" not in content:
-        return ""
-    return (
-        ". What is trained by train_on_batch, or in a loop of its own, cannot be taken over: put a "
-        "step into the train_step of a keras.Model, and call its fit"
+        f"data.python; `gpu-studio guide own-code` shows how{by_hand}",
     )
 
 

@@ -19,6 +19,11 @@ from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training
 
 FIT = "fit"
 """What a plan writes in the place of a function for what a script's call of `fit` is given."""
+BY_HAND = (
+    "What is trained by train_on_batch, or in a loop of its own, cannot be taken over: put a step "
+    "into the train_step of a keras.Model, and call its fit"
+)
+"""What a script is told that trains, and calls no `fit`."""
 OF_KERAS = frozenset({"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"})
 """One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
 _WHOLE = ("epochs", "batch_size", "steps_per_epoch", "validation_steps", "validation_freq")

@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from gpu_studio.placement.plan_facts import ModelNote
 from gpu_studio.plan import Plan, Training, printable, reference, shown
-from gpu_studio.plan.scripts import FIT, OF_PLANS, FitCall, as_in_plan, fit_in
+from gpu_studio.plan.scripts import BY_HAND, FIT, OF_PLANS, FitCall, as_in_plan, fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
 from gpu_studio.trainer.user_code.stream_kinds import is_stream
@@ -323,10 +323,6 @@ def _script_of(plan: Plan) -> tuple[Path, FitCall | None, Mapping[str, Any]]:
     return admitted.path, fit_in(admitted.text) if given else None, given
 
 
-_BY_STEPS = (
-    "What is trained in loops of its own, or by train_on_batch, cannot be taken over: put a step "
-    "into the train_step of a keras.Model."
-)
 _TWICE = (
     "It runs once for the data and anew for the model: what the first left, such as a folder, the "
     "second finds there."
@@ -345,5 +341,5 @@ def _no_fit(file: Path, ended: SystemExit | None, said: str) -> UserCodeError:
     why = f": {said}" if said and isinstance(code, int) else "."
     return UserCodeError(
         f"{file.name} ended{how} before it called the fit of a model{why}",
-        [_WORDS, _TWICE] if code else [_BY_STEPS, _WORDS],
+        [_WORDS, _TWICE] if code else [f"{BY_HAND}.", _WORDS],
     )
