@@ -13,8 +13,8 @@ from rich.text import Text
 from gpu_studio.cli.command import console
 from gpu_studio.common.figures import UNKNOWN, grouped, metric, share, size, throughput
 from gpu_studio.contract import WorkerState
-from gpu_studio.runs.reading.frequent_events import MemorySeries
 from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.series import MemorySeries
 from gpu_studio.runs.reading.settled_eta import SettledEta
 from gpu_studio.runs.reading.workers import cells, straggler_words
 

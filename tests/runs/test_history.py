@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpu_studio.contract import events
-from gpu_studio.runs.reading import history
+from gpu_studio.runs.reading import log_lines
 from gpu_studio.runs.reading.history import History
 
 STARTED = events.Started(run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3", time=100.0)
@@ -170,7 +170,7 @@ def test_that_the_learning_rate_lies_above_the_step_it_trained():
 
 
 def test_that_the_log_is_bounded_and_says_how_much_is_gone(monkeypatch):
-    monkeypatch.setattr(history, "LOG_LINES", 5)
+    monkeypatch.setattr(log_lines, "LOG_LINES", 5)
     run = folded(*(events.Log(message=str(number), time=1.0) for number in range(8)))
     run.apply(events.Warned(message="Careful.", suggestion="Look.", time=2.0))
     assert [line.message for line in run.log] == ["4", "5", "6", "7", "Careful. Look."]

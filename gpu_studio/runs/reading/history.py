@@ -1,26 +1,26 @@
 """A run's history, folded from its events: the rules behind every page, table and command.
 
-Its log keeps the newest lines, in bounded memory.
+Steps, learning rates and samples of memory are gathered, and many at once are added to the curves.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
-from typing import Final, Literal
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import Final
 
+import numpy as np
 from msgspec.structs import replace
 
 from gpu_studio.common.practice import in_words
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract import ENDED, AnyEvent, State, events
 from gpu_studio.runs.reading.epochs import EpochTable
-from gpu_studio.runs.reading.frequent_events import Gathered, MemorySeries
+from gpu_studio.runs.reading.log_lines import LogLines
 from gpu_studio.runs.reading.progress import Pace, reached
-from gpu_studio.runs.reading.series import Series
+from gpu_studio.runs.reading.series import Array, MemorySeries, Series
 from gpu_studio.runs.reading.workers import WorkersOfRun
 
 MOST_MARKS: Final = 1000
@@ -73,7 +73,7 @@ class History:
         self.pace = Pace()
         self._checkpoints: dict[str, events.Checkpoint] = {}
         self.clock = clock or SteadyClock()
-        self._gathered = Gathered()
+        self._gathered = _Gathered()
 
     # From the events
 
@@ -365,55 +365,71 @@ class History:
         self._checkpoints[event.name] = event
 
 
-LOG_LINES: Final = 10_000
-LOG_CHARACTERS: Final = 8 * 1024 * 1024
-LONGEST_MESSAGE: Final = 64 * 1024
-Level = Literal["info", "warning", "error"]
+class _Gathered:
+    """Steps, memory and learning rates waiting to be added to their curves, each with its time.
 
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """A line for the reader, at `time` (seconds since 1970, UTC)."""
-
-    time: float
-    level: Level
-    message: str
-
-
-class LogLines:
-    """The newest ten thousand lines, of at most eight million characters; `total` counts all."""
+    That is the time by a `SteadyClock`, which may be another than the event's own.
+    """
 
     def __init__(self) -> None:
-        self.total = 0
-        self._lines: deque[LogLine] = deque()
-        self._characters = 0
+        self.steps: list[tuple[float, events.Steps]] = []
+        self.memory: list[tuple[float, events.Memory]] = []
+        self.rates: list[tuple[float, events.LearningRate]] = []
 
-    def __len__(self) -> int:
-        """Count the lines kept."""
-        return len(self._lines)
-
-    def __iter__(self) -> Iterator[LogLine]:
-        """The lines kept, oldest first."""
-        return iter(self._lines)
-
-    def __getitem__(self, place: int) -> LogLine:
-        """The line at this index among those kept; the newest is -1."""
-        return self._lines[place]
-
-    def say(self, time: float, level: Level, message: str) -> None:
-        """Add a line; one that is far too long is cut and marked."""
-        self.total += 1
-        line = LogLine(time, level, shortened(message))
-        self._lines.append(line)
-        self._characters += len(line.message)
-        while len(self._lines) > LOG_LINES or (
-            self._characters > LOG_CHARACTERS and len(self._lines) > 1
-        ):
-            self._characters -= len(self._lines.popleft().message)
+    def pour(self, losses: Series, memory: dict[str, MemorySeries], rates: Series) -> None:
+        """Add everything to the curves, and clear."""
+        if self.steps:
+            losses.add(*_step_points(self.steps))
+            self.steps.clear()
+        if self.memory:
+            _pour_memory(self.memory, memory)
+            self.memory.clear()
+        if self.rates:
+            rates.add_rows(
+                [(reported.step + 1, reported.value, time) for time, reported in self.rates]
+            )
+            self.rates.clear()
 
 
-def shortened(message: str) -> str:
-    """The message; if it is far too long, its beginning and its full length."""
-    if len(message) <= LONGEST_MESSAGE:
-        return message
-    return f"{message[:LONGEST_MESSAGE]}… ({len(message)} characters in all: see events.jsonl)"
+def _step_points(reported: Sequence[tuple[float, events.Steps]]) -> tuple[Array, Array, Array]:
+    """The number, loss and time of each step of these calls, each of shape (steps,).
+
+    Steps count from 1. Only the end of a call has a time: its steps are spread evenly over it.
+    """
+    calls = [event for _, event in reported]
+    counts = np.array([len(event.losses) for event in calls])
+    losses = _losses_of(calls)
+    ends = np.array([time for time, _ in reported])
+    step_seconds = np.array([max(event.seconds, 0.0) for event in calls]) / np.maximum(counts, 1)
+    before = np.arange(len(losses)) - np.repeat(np.cumsum(counts) - counts, counts)
+    steps = np.repeat(np.array([event.first_step + 1.0 for event in calls]), counts) + before
+    times = (
+        np.repeat(ends - step_seconds * (counts - 1), counts)
+        + np.repeat(step_seconds, counts) * before
+    )
+    return steps, losses, times
+
+
+def _losses_of(calls: Sequence[events.Steps]) -> Array:
+    try:
+        return np.fromiter(chain.from_iterable(event.losses for event in calls), dtype=np.float64)
+    except TypeError:  # some are no numbers
+        losses = list(chain.from_iterable(event.losses for event in calls))
+        return np.array(losses, dtype=np.float64)
+
+
+def _pour_memory(
+    reported: Sequence[tuple[float, events.Memory]], into: dict[str, MemorySeries]
+) -> None:
+    """Add samples to the series of their devices, which are created if needed."""
+    found: dict[str, tuple[list[float], list[events.DeviceMemory]]] = {}
+    for time, event in reported:
+        for sample in event.devices:
+            if (of_device := found.get(sample.device)) is None:
+                of_device = found[sample.device] = ([], [])
+            of_device[0].append(time)
+            of_device[1].append(sample)
+    for device, (times, samples) in found.items():
+        if device not in into:
+            into[device] = MemorySeries(device)
+        into[device].add_all(times, samples)

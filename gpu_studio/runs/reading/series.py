@@ -1,16 +1,22 @@
-"""Long series of numbers to draw as curves: bounded memory, and views without copying."""
+"""Long series of numbers to draw as curves: bounded memory, and views without copying.
+
+`MemorySeries` are those of the memory of one device.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_studio.runs.reading.pyramid import Pyramid
+
+if TYPE_CHECKING:
+    from gpu_studio.contract import DeviceMemory
 
 Array = NDArray[np.float64]
 Column = float | Sequence[float | None] | Array | None
@@ -293,3 +299,88 @@ def extremes(points: Array, by: int, group: int) -> Array:
     )
     picked: Array = points[:, chosen.ravel()]
     return picked
+
+
+# More than two hours at two samples per second before thinning; 0.4 MiB per device.
+_MOST_SAMPLES: Final = 1 << 14
+
+
+class MemorySeries:
+    """The memory used on one logical device, in bytes. `source` says what was counted.
+
+    Its values are those of `events.DeviceMemory`. Of runs of an older GPU Studio it is only known
+    what was in use at the moment of each sample.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.latest: DeviceMemory | None = None
+        self._peak = 0
+        self._series = Series("time", "used", by="used", along="time", most=_MOST_SAMPLES)
+        self._floor = Series("time", "least", by="least", along="time", most=_MOST_SAMPLES)
+
+    @property
+    def total(self) -> int:
+        """The number of samples ever added."""
+        return self._series.total
+
+    @property
+    def times(self) -> Array:
+        """Seconds since 1970 (UTC) of each sample, shape (samples,)."""
+        return self._series.column("time")
+
+    @property
+    def used(self) -> Array:
+        """The most bytes in use since the sample before, shape (samples,)."""
+        return self._series.column("used")
+
+    @property
+    def series(self) -> Series:
+        """Columns time and used."""
+        return self._series
+
+    @property
+    def floor(self) -> Series:
+        """Columns time and least, in bytes: what stayed in use between steps, where it is known."""
+        return self._floor
+
+    @property
+    def limit(self) -> int | None:
+        """The device's limit in bytes; None if it has none."""
+        return self.latest.limit if self.latest else None
+
+    @property
+    def source(self) -> str:
+        """What was counted: `allocator`, `host` or `variables`; empty before the first sample."""
+        return self.latest.source if self.latest else ""
+
+    @property
+    def peak(self) -> int:
+        """The most bytes ever in use, 0 before the first sample."""
+        return self._peak
+
+    def add(self, time: float, sample: DeviceMemory) -> None:
+        """Add a sample taken at `time`."""
+        self.add_all((time,), (sample,))
+
+    def add_all(self, times: Sequence[float], samples: Sequence[DeviceMemory]) -> None:
+        """Add samples, one or more, and when each was taken.
+
+        Cheaper together than one by one.
+        """
+        self.latest = samples[-1]
+        self._peak = max(self._peak, *[sample.peak for sample in samples])
+        self._series.add(times, [sample.used for sample in samples])
+        least = [sample.least for sample in samples]
+        if least.count(None) < len(least):
+            known = [(time, of) for time, of in zip(times, least, strict=True) if of is not None]
+            self._floor.add_rows(known)
+
+    def foresee(self, later: MemorySeries) -> None:
+        """Show the samples of `later` after these until they are added."""
+        self._series.foresee(later.times, later.used)
+        self._floor.foresee(later.floor.column("time"), later.floor.column("least"))
+
+    def share(self, other: MemorySeries) -> None:
+        """From now on, show the growing curves of `other`, with the newest sample known here."""
+        self._series, self._floor = other._series, other._floor

@@ -26,7 +26,7 @@ from gpu_studio.plan import PlanError
 from gpu_studio.runs.questions import checkpoint_question as questions
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError
 from gpu_studio.runs.questions.checkpoint_question import AskOptions, CheckpointError
-from gpu_studio.runs.reading.history import Level
+from gpu_studio.runs.reading.log_lines import Level
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations, keep
 from gpu_studio.ui.kit import BackgroundTask, Button, Dialog, Paragraph, Report, sentence
 from gpu_studio.ui.train.checkpoints_pane import CheckpointsModel, CheckpointsPane, in_short

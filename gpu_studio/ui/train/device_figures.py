@@ -16,9 +16,8 @@ import numpy as np
 
 from gpu_studio.common import figures
 from gpu_studio.hardware.sample_points import HOST, Figure
-from gpu_studio.runs.reading.frequent_events import MemorySeries
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.series import Array, Series
+from gpu_studio.runs.reading.series import Array, MemorySeries, Series
 from gpu_studio.runs.results.run_cards import RunCard, card_numbers, run_cards, uses_cards
 from gpu_studio.ui.kit import Tokens, device_place, mix
 from gpu_studio.ui.kit.plots.backdrop import Limit

@@ -20,6 +20,8 @@ from gpu_studio.contract import (
     AnyEvent,
     Checkpoint,
     Holder,
+    LearningRate,
+    Memory,
     RunDirectory,
     State,
     StateChanged,
@@ -29,7 +31,6 @@ from gpu_studio.contract import (
 )
 from gpu_studio.runs.labels import name_of, number_of, title
 from gpu_studio.runs.reading.event_file import SMALLEST, Bookmarks, RunPreview, Slices, Tail
-from gpu_studio.runs.reading.frequent_events import FREQUENT
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.state import state_of
 from gpu_studio.runs.stop import Astray, Patience, Stage, StopLadder, astray
@@ -45,6 +46,8 @@ AHEAD_MS: Final = 200
 A disk that has to seek for each place would take seconds for all of them.
 """
 LOOK_MS: Final = 500
+FREQUENT: Final = (Steps, Memory, LearningRate)
+"""What a long run's events are made of; the log has nothing of them."""
 
 _ASKED: Final[dict[Action, str]] = {
     "pause": "asked to pause; the call under way ends first…",

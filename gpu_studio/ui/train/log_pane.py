@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.runs.reading.history import Level
+from gpu_studio.runs.reading.log_lines import Level
 from gpu_studio.ui.kit import GRID, Button, ChoiceOption, Label, OptionButton, ThemeManager
 from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.train.run_log import SLICES, LogView, OutputLog, ShownLine, level_of, shown_line

@@ -23,7 +23,7 @@ from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.common.safe_files import open_regular
 from gpu_studio.contract import ENDED, AnyEvent, events
-from gpu_studio.runs.reading.history import Level, LogLine, LogLines
+from gpu_studio.runs.reading.log_lines import Level, LogLine, LogLines
 from gpu_studio.runs.reading.progress import saved_at
 from gpu_studio.runs.reading.workers import cluster_words
 from gpu_studio.ui.kit import ThemeManager, font

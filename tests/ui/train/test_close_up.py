@@ -15,7 +15,7 @@ from gpu_studio.common.figures import grouped
 from gpu_studio.contract import lock, samples
 from gpu_studio.contract.events import Steps, decode
 from gpu_studio.contract.files import write_private
-from gpu_studio.runs.reading import event_file, frequent_events, history
+from gpu_studio.runs.reading import event_file, history, series
 from gpu_studio.runs.reading.series import Series
 from gpu_studio.ui.train import card_record, close_up
 from gpu_studio.ui.train.charts import READING
@@ -28,7 +28,7 @@ CARDS = cards("2xH100")
 def little_room(monkeypatch):
     """Curves that keep few points, and bookmarks that lie near each other."""
     monkeypatch.setattr(history, "Series", partial(Series, most=4096))
-    monkeypatch.setattr(frequent_events, "_MOST_POINTS", 512)
+    monkeypatch.setattr(series, "_MOST_SAMPLES", 512)
     monkeypatch.setattr(card_record, "MOST_POINTS", 256)
     monkeypatch.setattr(close_up, "ENOUGH", 128)
     monkeypatch.setattr(close_up, "MOST_STEPS", 2000)

@@ -16,8 +16,7 @@ from gpu_studio.contract.samples import Fast, FastFigures, SampleError
 from gpu_studio.contract.samples import decode as decode_sample
 from gpu_studio.hardware.accounting import LONGEST_GAP, lines_of
 from gpu_studio.runs.lineage import LOSS, Curve, curve, thinned
-from gpu_studio.runs.reading.frequent_events import MemorySeries
-from gpu_studio.runs.reading.series import Array, Series
+from gpu_studio.runs.reading.series import Array, MemorySeries, Series
 from gpu_studio.runs.results.report.chart import (
     HALF,
     WIDE,
