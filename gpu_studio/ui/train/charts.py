@@ -56,6 +56,7 @@ class TrainingClock:
         return self._ruler
 
 
+TICK_MS: Final = 100
 AXES: Final[dict[AxisKind, str]] = {"step": "by step", "epoch": "by epoch", "time": "by time"}
 AXIS = Setting(
     "train/axis", "step", "What the plots of a run count along their axis: time, step or epoch."
@@ -73,7 +74,8 @@ _LONGEST_MS = 2
 class Charts(Scrolled):
     """Loss, metric and devices of one run.
 
-    `refresh` draws what has changed since the last time, and nothing else.
+    `refresh` draws what has changed since the last time, and nothing else. Of a run that they
+    `follow` the plots do so ten times a second, and `ticked` says each time whether one was drawn.
 
     `axis_changed` brings what is counted along the axis from now on; the choice is remembered in
     `settings`. `copy_asked` says that the values at the crosshair shall be copied. `files` copies
@@ -83,6 +85,7 @@ class Charts(Scrolled):
     """
 
     axis_changed = Signal(str)
+    ticked = Signal(bool)
     copy_asked = Signal()
 
     def __init__(
@@ -100,6 +103,9 @@ class Charts(Scrolled):
         self.device_plots = (self.devices, self.second)
         self._shown: dict[str, object] = {}
         self._clock, self._training = StepClock(), TrainingClock()
+        self._timer = QTimer(self)
+        self._timer.setInterval(TICK_MS)
+        self._timer.timeout.connect(self.tick)
         self._turn = 0
         self._undrawn: list[TimePlot] = []
         self._soon = QTimer(self)
@@ -212,6 +218,27 @@ class Charts(Scrolled):
         self.loss.forget()
         self.metrics.forget()
         self.metrics.hide()
+
+    @property
+    def following(self) -> bool:
+        """Whether what is new is drawn as it comes."""
+        return self._timer.isActive()
+
+    def follow(self, run: LiveRun) -> None:
+        """Draw what is new in the run from now on."""
+        self.run = run
+        self._timer.start()
+
+    def rest(self) -> None:
+        """Follow no longer."""
+        self._timer.stop()
+
+    def tick(self) -> None:
+        """Draw what has come since the last tick, and say whether a plot was drawn."""
+        if self.run is not None:
+            drawn = self.redraws
+            self.refresh(self.run)
+            self.ticked.emit(self.redraws != drawn)
 
     def refresh(self, run: LiveRun) -> None:
         """Draw what is new in the run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
@@ -30,7 +30,6 @@ from gpu_studio.ui.train.readout import readout
 from gpu_studio.ui.train.warnings_strip import RunConcerns, WarningsStrip
 from gpu_studio.ui.train.workers_card import WorkersCard
 
-TICK_MS: Final = 100
 # Figures that change more often than this cannot be read. They are preferably drawn in frames
 # without a plot.
 TICKS_A_FIGURE: Final = 3
@@ -88,9 +87,6 @@ class TrainPage(QWidget):
             GoneBanner(),
         )
         self.workers, self.left_job = WorkersCard(theme), LeftJobWatch(self)
-        self.timer = QTimer(self)
-        self.timer.setInterval(TICK_MS)
-        self.timer.timeout.connect(self.tick)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(empty := EmptyState(NO_RUN, HOW_TO_BEGIN, "Open the plan"))
         empty.pressed.connect(self.plan_wanted)
@@ -141,7 +137,7 @@ class TrainPage(QWidget):
         self._stack.setCurrentIndex(1)
         run.start()
         if self.isVisible():
-            self.timer.start()
+            self.charts.follow(run)
 
     def close_run(self) -> None:
         """Show no run, and leave the jobs on checkpoints. Its trainer is left alone."""
@@ -150,7 +146,7 @@ class TrainPage(QWidget):
         self.details.desk.close()
 
     def _leave_run(self) -> None:
-        self.timer.stop()
+        self.charts.rest()
         self.left_job.rest()
         self.concerns.follow(None)
         self.gone.follow(None)
@@ -285,28 +281,26 @@ class TrainPage(QWidget):
         super().showEvent(event)
         self._draw()
         if self._run is not None and self._run.following:
-            self.timer.start()
+            self.charts.follow(self._run)
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
         """Draw no more."""
         super().hideEvent(event)
-        self.timer.stop()
+        self.charts.rest()
 
-    def tick(self) -> None:
-        """Show what is new of the run."""
+    def _show_the_rest(self, drawn: bool) -> None:
+        """Show what is new beside the plots, of which one was `drawn` just now."""
         self._ticks += 1
         if self._run is None:
             return
-        drawn = self.charts.redraws
-        self.charts.refresh(self._run)
-        if self._ticks >= (MOST_TICKS if self.charts.redraws != drawn else TICKS_A_FIGURE):
+        if self._ticks >= (MOST_TICKS if drawn else TICKS_A_FIGURE):
             self._ticks = 0
             self._show_figures()
         self.details.refresh(self._run)
 
     def _draw_late(self) -> None:
         """Draw the machine's samples that come, or are read, after the last event."""
-        if self._run is not None and self.isVisible() and not self.timer.isActive():
+        if self._run is not None and self.isVisible() and not self.charts.following:
             self.charts.refresh(self._run)
             for plot in self.charts.device_plots:
                 plot.draw_soon()
@@ -369,7 +363,7 @@ class TrainPage(QWidget):
         run = self._run
         if run is None:
             return
-        self.timer.stop()
+        self.charts.rest()
         self.stop_offer.show_stopper(None)
         reported = self._show_outcome()
         self.details.set_details(reported.details if reported else "")
@@ -410,6 +404,7 @@ class TrainPage(QWidget):
         self.charts.files.reported.connect(self.reported)
         self.now.reported.connect(self.reported)
         self.charts.copy_asked.connect(self.now.copy_figures)
+        self.charts.ticked.connect(self._show_the_rest)
         self.details.log_file.reported.connect(self.reported)
         self.details.desk.said.connect(self._refresh_details)
         self.charts.time.cursor_changed.connect(self._show_readout)

@@ -34,6 +34,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.train.charts import TICK_MS
 from gpu_studio.ui.window.app import make_application
 from gpu_studio.ui.window.main_window import MainWindow
 
@@ -60,16 +61,18 @@ class Window(MainWindow):
         self.frames: list[float] = []
         self._ticked, self._drawn, self._figures = 0.0, 0, False
         page = self.train_page
-        tick = page.tick
-        page.timer.timeout.disconnect(tick)
+        charts = page.charts
+        charts.rest()
 
         def timed() -> None:
             began = time.thread_time()
-            tick()
+            charts.tick()
             self._ticked += time.thread_time() - began
             self._figures |= page._ticks == 0
 
-        page.timer.timeout.connect(timed)
+        self._ticker = QTimer(self)
+        self._ticker.timeout.connect(timed)
+        self._ticker.start(TICK_MS)
 
     def event(self, event: QEvent) -> bool:
         """Paint, and time it."""

@@ -132,12 +132,12 @@ def test_that_nothing_is_drawn_while_the_page_is_hidden_and_all_when_it_comes_ba
         tell(
             live_run, events.Steps(epoch=4, first_step=700, losses=[0.5], samples=256, seconds=0.1)
         )
-    assert not page.timer.isActive()
+    assert not page.charts.following
     assert [plot.redraws for plot in page.charts.plots] == drawn
     page.show()
     assert "step 701" in page.header.line.text
     assert "unseen" in page.details.log.events.toPlainText()
-    assert page.timer.isActive()
+    assert page.charts.following
 
 
 def test_that_the_buttons_ask_the_trainer(qtbot, page, show, live_run):
@@ -224,7 +224,7 @@ def test_that_a_finished_run_shows_its_test_figures_and_nothing_to_press(page, s
     assert not any(
         seen(button) for button in (page.header.pause, page.header.stop, page.header.more)
     )
-    assert not page.timer.isActive()
+    assert not page.charts.following
     assert not seen(page.charts.loss.follow)
     assert page.now.title.text() == "AT THE END"
 

@@ -183,7 +183,7 @@ def test_that_what_is_recorded_after_the_last_event_is_drawn_too(qtbot, show, pa
     plot = show(live_run)
     with qtbot.waitSignal(page.live_run.ended):
         tell(live_run, events.Finished(reason="completed", seconds=1.0, epoch=2, step=500))
-    assert not page.timer.isActive()
+    assert not page.charts.following
     append(live_run, fast(EIGHT, time.time() + 1, 4))
     qtbot.waitUntil(lambda: page.live_run.record.over)
     assert (
