@@ -31,10 +31,6 @@ if TYPE_CHECKING:
         WorkerState,
         process_title,
     )
-    from gpu_studio.contract.event_writer import (
-        EventWriter,
-        TakesEvents,
-    )
     from gpu_studio.contract.events import (
         ENDED,
         TERMINAL,
@@ -101,7 +97,6 @@ __all__ = [
     "DeviceTimes",
     "Devices",
     "Epoch",
-    "EventWriter",
     "Failed",
     "Finished",
     "Holder",
@@ -123,7 +118,6 @@ __all__ = [
     "State",
     "StateChanged",
     "Steps",
-    "TakesEvents",
     "Timeline",
     "Warned",
     "WorkerPlace",
@@ -148,6 +142,4 @@ __all__ = [
 
 if not TYPE_CHECKING:
     # The processes that watch the machine need samples alone, and are started beside each run.
-    __getattr__ = late_names(
-        __name__, ("files", "directory", "lock", "event_parts", "events", "event_writer")
-    )
+    __getattr__ = late_names(__name__, ("files", "directory", "lock", "event_parts", "events"))

@@ -22,7 +22,6 @@ from pathlib import Path
 from gpu_studio import __version__, plan
 from gpu_studio.common.practice import PRACTICE
 from gpu_studio.contract import (
-    EventWriter,
     Failed,
     Finished,
     LockHeldError,
@@ -38,6 +37,7 @@ from gpu_studio.trainer.environment import forgive_full_disk, leave, remove_own
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import FailureContext, explain
 from gpu_studio.trainer.progress import Reached
+from gpu_studio.trainer.telemetry import EventWriter
 
 
 class Ending:

@@ -1,34 +1,37 @@
-"""What the loop reports: events for GPU Studio, and scalars for other programs.
+"""What a trainer reports: the events of its run, in a file that outlasts a full disk.
 
-The events go to the window and the command line. The scalars go to TensorBoard's event files,
-and into a CSV file beside them.
+`Telemetry` says what comes with each call of steps or by a clock, and hands its figures to the
+scalars for other programs too.
 """
 
 from __future__ import annotations
 
-import csv
-import importlib.util
-import io
 import math
 import os
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
-from gpu_studio.common.safe_files import open_regular, read_text
+import msgspec
+
+from gpu_studio.common.safe_files import open_regular
+from gpu_studio.common.steady import steady_seconds
 from gpu_studio.contract import (
     Epoch,
     LearningRate,
+    Log,
     Memory,
     RunDirectory,
     Steps,
-    TakesEvents,
     Warned,
-    make_private_directory,
+    Workers,
 )
-from gpu_studio.contract.events import Event
-from gpu_studio.contract.failure_texts import refusal_of_disk
+from gpu_studio.contract.events import Event, encode
+from gpu_studio.contract.failure_texts import LASTING
+from gpu_studio.trainer.scalars import Scalars
 
 if TYPE_CHECKING:
     from gpu_studio.trainer.devices import MemoryMeter
@@ -45,6 +48,13 @@ def finite(values: Mapping[str, float]) -> dict[str, float | None]:
 def is_full() -> bool:
     """Return whether optional reports and measurements are on."""
     return os.environ.get(SWITCH, "on") != "off"
+
+
+class TakesEvents(Protocol):
+    """Whatever events are told to: their file, or the process that writes it."""
+
+    def write(self, event: Event) -> Event:
+        """Take `event`, and return it as written."""
 
 
 class Telemetry:
@@ -149,150 +159,129 @@ class Telemetry:
         self.tell(Memory(devices=self._meter.sample()))
 
 
-MOST_WAITING = 16 * 1024 * 1024
-"""Bytes kept for a disk that takes no more; what comes after that is lost."""
+BACKLOG_BYTES = 64 * 1024 * 1024
+_RETRY_SECONDS = 0.05
+# The kinds to drop when the disk stays full until the backlog is full too.
+_DISPENSABLE = (Steps, Memory, LearningRate, Log, Workers)
 
 
-class PatientFile:
-    """A file that is only appended to, in whole pieces. Never raises for the disk.
+class EventWriter:
+    """Appends events as whole lines, numbered from 0 without gaps. Any thread may write.
 
-    What the disk refuses is kept, in order, and tried again with each later piece. So the file
-    always holds the beginning of what was written, except for whole pieces that were lost. `lost`
-    gives the system's reason why some were; it is empty as long as none was.
+    A full disk must not end the training: lines that cannot be written are kept in memory, in
+    order, and retried with each later one. Once more than `backlog` bytes are kept, steps, memory
+    and log lines are dropped *before* they get a number, and a warning gives their count once there
+    is space.
+
+    Raises FileExistsError if the file already holds events: a run directory belongs to one trainer
+    process.
     """
 
-    def __init__(self, path: Path, *, new: bool = True) -> None:
-        """A `new` file is begun anew; else what is there is added to."""
-        self.lost = ""
-        self._path, self._how = path, os.O_TRUNC if new else os.O_APPEND
-        self._descriptor = -1
-        self._waiting = bytearray()
+    def __init__(self, path: Path, backlog: int = BACKLOG_BYTES) -> None:
+        self._descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._refuse_used(path)
+        self._lock = threading.Lock()
+        self._sequence = 0
+        self._began = steady_seconds()
+        self._pending: deque[bytes] = deque()
+        self._pending_bytes = 0
+        self._backlog = backlog
+        self._given_up = 0
+        self._refusal = 0
 
-    def write(self, piece: bytes) -> None:
-        """Add `piece`."""
-        refusal = self._drain() if self._waiting else ""
-        if refusal and len(self._waiting) > MOST_WAITING:
-            self.lost = refusal
-            return
-        self._waiting += piece
-        self._drain()
+    @property
+    def refusal(self) -> str:
+        """Why the disk refuses writes, in the system's words; empty if the last write succeeded."""
+        return os.strerror(self._refusal) if self._refusal else ""
 
-    def close(self) -> None:
-        """Write what still waits, if the disk takes it now, and close."""
-        if refusal := self._drain():
-            self.lost = refusal
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+    @property
+    def pending(self) -> int:
+        """The number of lines that wait in memory for space on the disk."""
+        return len(self._pending)
 
-    def _drain(self) -> str:
-        """Write what waits; return why not all of it could be written, empty if it could."""
-        try:
+    def write(self, event: Event) -> Event:
+        """Append `event` and return it as written, with its `seq`, `time` and `elapsed`.
+
+        A dropped event comes back with `seq` -1. Raises ValueError after `close`.
+        """
+        with self._lock:
             if self._descriptor < 0:
-                make_private_directory(self._path.parent)
-                how = os.O_WRONLY | os.O_CREAT | self._how
-                self._descriptor = open_regular(self._path, how)
-            while self._waiting:
-                del self._waiting[: os.write(self._descriptor, self._waiting)]
-        except OSError as error:
-            return refusal_of_disk(error) or error.strerror or str(error)
-        return ""
+                raise ValueError("The events of this run are closed.")
+            self._drain()
+            if self._pending_bytes > self._backlog and isinstance(event, _DISPENSABLE):
+                self._given_up += 1
+                return event
+            self._tell_given_up()
+            return self._append(event)
 
+    def close(self, timeout: float = 5.0, hurried: Callable[[], bool] = lambda: False) -> bool:
+        """Write what is pending, for at most `timeout` seconds, and close.
 
-LARGEST_CSV = 256 * 1024 * 1024
-COLUMNS = ("epoch", "step", "name", "value")
+        Return whether all is on disk. Other threads may write or close meanwhile. There is no
+        further waiting once `hurried` returns true, nor for a disk on which waiting cannot help,
+        such as a read-only one.
+        """
+        end = time.monotonic() + timeout
+        while self._waits() and time.monotonic() < end and not hurried():
+            time.sleep(_RETRY_SECONDS)
+        with self._lock:
+            if self._descriptor >= 0:
+                self._synchronise()
+                os.close(self._descriptor)
+                self._descriptor = -1
+            return not self._pending
 
+    def _waits(self) -> bool:
+        """Try to write; return whether anything is left that may yet be written."""
+        with self._lock:
+            if self._descriptor >= 0:
+                self._drain()
+                return bool(self._pending) and self._refusal not in LASTING
+            return False
 
-class Scalars:
-    """Writes each scalar for TensorBoard and to the CSV.
+    def _refuse_used(self, path: Path) -> None:
+        if os.fstat(self._descriptor).st_size:
+            os.close(self._descriptor)
+            raise FileExistsError(
+                f"{path} already holds the events of a run: start a new run, or resume this one."
+            )
 
-    Never raises: a full disk costs scalars, not the run. Epochs that an earlier start of the run's
-    processes has put into the CSV are not put there again.
-    """
-
-    def __init__(self, run: RunDirectory) -> None:
-        self._written = _last_epoch(run.scalars_file)
-        self._csv = PatientFile(run.scalars_file, new=self._written < 0)
-        if self._written < 0:
-            self._csv.write(_rows([COLUMNS]))
-        self._board = _board(run)
-
-    @property
-    def for_tensorboard(self) -> bool:
-        """Whether TensorBoard's package is installed, which writes its files."""
-        return self._board is not None
-
-    @property
-    def lost(self) -> str:
-        """Why some scalars were lost, in a few words; empty while none were."""
-        return self._csv.lost or (self._board.lost if self._board else "")
-
-    def steps(self, step: int, values: Mapping[str, float]) -> None:
-        """Write the scalars of a call of training steps, for TensorBoard."""
-        self._to_board("train", step, values)
-
-    def epoch(self, epoch: int, step: int, values: Mapping[str, float]) -> None:
-        """Write the scalars of an epoch, for both."""
-        self._to_board("epoch", step, values)
-        if epoch > self._written:
-            rows = ((epoch, step, name, repr(value)) for name, value in values.items())
-            self._csv.write(_rows(rows))
-
-    def close(self) -> None:
-        """Close both."""
-        self._csv.close()
-        if self._board is not None:
-            self._board.close()
-
-    def _to_board(self, group: str, step: int, values: Mapping[str, float]) -> None:
-        if self._board is not None:
-            self._board.add({f"{group}/{name}": value for name, value in values.items()}, step)
-
-
-class _Board:
-    """One event file for TensorBoard."""
-
-    def __init__(self, run: RunDirectory) -> None:
-        from gpu_studio.trainer import board_records
-
-        self._records: Any = board_records
-        self._file = PatientFile(board_records.new_file(run.tensorboard))
-        self._file.write(board_records.header())
-
-    @property
-    def lost(self) -> str:
-        return self._file.lost
-
-    def add(self, values: Mapping[str, float], step: int) -> None:
-        self._file.write(
-            b"".join(self._records.scalar(name, value, step) for name, value in values.items())
+    def _append(self, event: Event) -> Event:
+        elapsed = round(steady_seconds() - self._began, 6)
+        numbered = msgspec.structs.replace(
+            event, seq=self._sequence, time=time.time(), elapsed=elapsed
         )
+        line = encode(numbered)
+        self._sequence += 1
+        self._pending.append(line)
+        self._pending_bytes += len(line)
+        self._drain()
+        return numbered
 
-    def close(self) -> None:
-        self._file.close()
+    def _tell_given_up(self) -> None:
+        if self._given_up and not self._pending:
+            count, self._given_up = self._given_up, 0
+            self._append(
+                Warned(message=f"The disk was full: {count} events of this run could not be kept.")
+            )
 
+    def _drain(self) -> None:
+        while self._pending:
+            line = self._pending[0]
+            try:
+                written = os.write(self._descriptor, line)
+            except OSError as error:
+                self._refusal = error.errno or 0
+                return
+            self._refusal = 0
+            self._pending_bytes -= written
+            # The rest of a partly written line stays first, so that a later write completes it.
+            self._pending.popleft()
+            if written < len(line):
+                self._pending.appendleft(line[written:])
 
-def _board(run: RunDirectory) -> _Board | None:
-    if importlib.util.find_spec("tensorboard") is None:
-        return None
-    try:
-        return _Board(run)
-    # A broken installation fails in many ways, and costs scalars only.
-    except Exception:  # noqa: BLE001
-        return None
-
-
-def _last_epoch(path: Path) -> int:
-    """The last epoch in a CSV of scalars; -1 if there is none."""
-    try:
-        lines = read_text(path, LARGEST_CSV).splitlines()
-    except OSError:
-        return -1
-    first = lines[-1].partition(",")[0] if lines else ""
-    return int(first) if first.isdecimal() else -1
-
-
-def _rows(rows: Iterable[Iterable[object]]) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode()
+    def _synchronise(self) -> None:
+        try:
+            os.fsync(self._descriptor)
+        except OSError:
+            return

@@ -18,7 +18,6 @@ from gpu_studio.contract import (
     Log,
     RunDirectory,
     StateChanged,
-    TakesEvents,
     Warned,
     resumed_from,
 )
@@ -36,7 +35,7 @@ from gpu_studio.trainer.progress import Reached, TrainingProgress
 from gpu_studio.trainer.served.refusals import refuse_callbacks
 from gpu_studio.trainer.session import PHASE, Session
 from gpu_studio.trainer.team import ALONE, Team
-from gpu_studio.trainer.telemetry import Telemetry
+from gpu_studio.trainer.telemetry import TakesEvents, Telemetry
 from gpu_studio.trainer.xla import XLA
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from gpu_studio.common.safe_files import NotRegularError
 from gpu_studio.contract.directory import RunDirectory, send
-from gpu_studio.contract.event_writer import EventWriter
 from gpu_studio.contract.files import append_line, last_lines, read_json, write_private
 from gpu_studio.contract.lock import take
 from gpu_studio.runs import end_reports
 from gpu_studio.runs.labels import Labels, write_labels
 from gpu_studio.runs.results import evaluations
 from gpu_studio.runs.results.evaluations import Evaluation
+from gpu_studio.trainer.telemetry import EventWriter
 
 EVALUATION = Evaluation(
     checkpoint="c", split="test", metrics={}, samples=1, seconds=1.0, device="CPU:0", time=1.0

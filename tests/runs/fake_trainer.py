@@ -22,7 +22,7 @@ from typing import Literal
 from gpu_studio.common.processes import take_signals
 from gpu_studio.contract import events, lock
 from gpu_studio.contract.directory import CommandReader, RunDirectory
-from gpu_studio.contract.event_writer import EventWriter
+from gpu_studio.trainer.telemetry import EventWriter
 
 BATCH = 10
 FAILED_CHECK = "F0000 00:00:1763665200.000000    12 pool.cc:12] Check failed: pool != nullptr "

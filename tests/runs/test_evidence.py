@@ -14,10 +14,10 @@ from real_runs import PLAN, eventually, has_trained
 from gpu_studio.contract import kernel, lock, samples
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.contract.event_writer import EventWriter
 from gpu_studio.contract.events import Failed, Layer, Model
 from gpu_studio.plan import with_settings
 from gpu_studio.runs.diagnosis import Explanation, explain
+from gpu_studio.trainer.telemetry import EventWriter
 
 REFUSED = (
     "W0000 00:00:1795224048.377882    3 bfc_allocator.cc:502] Allocator "

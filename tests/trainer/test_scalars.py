@@ -12,8 +12,8 @@ from small_disks import SmallDisk
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Epoch, Event, Warned
-from gpu_studio.trainer import telemetry
-from gpu_studio.trainer.telemetry import Scalars
+from gpu_studio.trainer import scalars
+from gpu_studio.trainer.scalars import Scalars
 
 EPOCHS = 200
 
@@ -81,9 +81,9 @@ def test_that_no_scalar_is_lost_of_a_disk_that_was_full_for_a_while(small_disk: 
 def test_that_a_disk_that_stays_full_takes_no_more_memory_for_ever(
     small_disk: SmallDisk, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(telemetry, "MOST_WAITING", 1000)
+    monkeypatch.setattr(scalars, "MOST_WAITING", 1000)
     small_disk.fill()
-    file = telemetry.PatientFile(small_disk.path / "x")
+    file = scalars.PatientFile(small_disk.path / "x")
     for _ in range(30):
         file.write(b"a" * 99 + b"\n")
     small_disk.clear()

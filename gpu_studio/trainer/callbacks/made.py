@@ -20,8 +20,8 @@ from gpu_studio.plan import callbacks as known
 from gpu_studio.plan.keras_objects import more_is_better
 from gpu_studio.plan.references import SCHEDULE
 from gpu_studio.trainer.errors import UserCodeError
+from gpu_studio.trainer.scalars import PatientFile
 from gpu_studio.trainer.session import Session
-from gpu_studio.trainer.telemetry import PatientFile
 from gpu_studio.trainer.user_code import UserFunction, find, give
 from gpu_studio.trainer.user_code.telling import kind_in_words
 

@@ -18,7 +18,6 @@ from gpu_studio.contract import (
     RunDirectory,
     SavedCheckpoint,
     StateChanged,
-    TakesEvents,
     Warned,
     WorkerPlace,
     Workers,
@@ -33,6 +32,7 @@ from gpu_studio.trainer.cluster.ports import LOCAL, held_ports
 from gpu_studio.trainer.cluster.roles import Part, config_of, equal_parts
 from gpu_studio.trainer.cluster.workers import Worker, last_words
 from gpu_studio.trainer.errors import ClusterError, WorkerFailed
+from gpu_studio.trainer.telemetry import TakesEvents
 
 POLL_SECONDS = 0.2
 TELL_SECONDS = 1.0

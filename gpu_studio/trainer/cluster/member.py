@@ -24,13 +24,11 @@ from typing import NoReturn, cast
 from gpu_studio import __version__, plan
 from gpu_studio.contract import (
     AnyEvent,
-    EventWriter,
     Failed,
     Finished,
     RunDirectory,
     Started,
     StateChanged,
-    TakesEvents,
 )
 from gpu_studio.contract.events import Event
 from gpu_studio.hosts.slurm_run import ALONE, MAIL
@@ -52,6 +50,7 @@ from gpu_studio.trainer.environment import forgive_full_disk, leave, remove_own
 from gpu_studio.trainer.errors import ClusterError
 from gpu_studio.trainer.failures import FailureContext, explain
 from gpu_studio.trainer.progress import Reached
+from gpu_studio.trainer.telemetry import EventWriter, TakesEvents
 
 LEAVE_SECONDS = 30.0
 """A member waits so long for the others at its end."""

@@ -16,10 +16,10 @@ from gpu_studio.contract import (
     Started,
     StateChanged,
     Steps,
-    TakesEvents,
 )
 from gpu_studio.contract.events import Event
 from gpu_studio.trainer.progress import Reached, TrainingProgress
+from gpu_studio.trainer.telemetry import TakesEvents
 
 
 class Relay:

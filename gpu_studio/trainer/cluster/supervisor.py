@@ -19,7 +19,6 @@ from gpu_studio.contract import (
     RunDirectory,
     SavedCheckpoint,
     StateChanged,
-    TakesEvents,
     Warned,
     checkpoints,
     resumed_from,
@@ -37,6 +36,7 @@ from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.environment import at_last
 from gpu_studio.trainer.errors import ClusterError, WorkerFailed
 from gpu_studio.trainer.progress import Reached
+from gpu_studio.trainer.telemetry import TakesEvents
 
 WORKER_LOST = "worker_lost"
 

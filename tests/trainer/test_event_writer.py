@@ -9,8 +9,8 @@ from unittest import mock
 
 import pytest
 
-from gpu_studio.contract.event_writer import EventWriter
 from gpu_studio.contract.events import Finished, Log, Memory, Warned, decode
+from gpu_studio.trainer.telemetry import EventWriter
 
 
 @pytest.fixture
