@@ -397,6 +397,7 @@ class ThemeManager(QObject):
 
     def _wear(self, application: QApplication) -> None:
         application.setPalette(make_palette(self._tokens))
+        _forget_polished(application)
         application.setStyleSheet(make_style_sheet(self._tokens))
 
     def _wanted(self) -> Tokens:
@@ -404,3 +405,16 @@ class ThemeManager(QObject):
             return DARK if self._mode == "dark" else LIGHT
         dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
         return DARK if dark else LIGHT
+
+
+def _forget_polished(application: QApplication) -> None:
+    """Have the next style sheet polish each widget once.
+
+    Qt polishes each widget that it remembers with all that is in it: a widget within ten others
+    eleven times. So it is made to remember only those widgets that are in no other.
+    """
+    style = application.style()
+    style.unpolish(application)
+    for widget in application.topLevelWidgets():
+        if widget.parentWidget() is None:
+            style.polish(widget)

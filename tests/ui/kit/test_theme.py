@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from string import Template
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QFontInfo, QFontMetricsF, QPalette
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu_studio.common.paths import resource
 from gpu_studio.ui.kit.theme import (
@@ -130,3 +140,60 @@ def test_that_a_dressed_application_wears_the_new_colours_at_once(
     dressed.set_mode("dark")
     assert qapp.palette().color(QPalette.ColorRole.Window).name() == DARK.background
     assert DARK.surface in qapp.styleSheet()
+
+
+class Polishes(QObject):
+    """Counts how often each widget is told of a new style."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[QObject] = Counter()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Count."""
+        self.counts[watched] += event.type() == QEvent.Type.StyleChange
+        return False
+
+
+def nested(outer: QWidget, depth: int) -> QWidget:
+    """A widget within so many frames within another widget."""
+    for _ in range(depth):
+        inside = QFrame(outer)
+        QVBoxLayout(outer).addWidget(inside)
+        outer = inside
+    return outer
+
+
+def test_that_a_change_of_theme_polishes_each_widget_once_however_deep_it_lies(
+    dressed: ThemeManager, qapp, qtbot
+) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    deep = nested(window, 12)
+    window.show()
+    seen = Polishes()
+    qapp.installEventFilter(seen)
+    dressed.set_mode("dark")
+    qapp.removeEventFilter(seen)
+    widgets = [window, *window.findChildren(QWidget)]
+    assert deep in widgets
+    assert {seen.counts[widget] for widget in widgets} == {1}
+
+
+def test_that_a_change_of_theme_reaches_what_is_hidden_and_windows_of_windows(
+    dressed: ThemeManager, qtbot
+) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    hidden, dialog, alone = QWidget(window), QDialog(window), QPushButton("alone")
+    qtbot.addWidget(alone)
+    inks = [QLabel("caption", nested(parent, 3)) for parent in (hidden, dialog)]
+    for label in inks:
+        label.setProperty("role", "caption")
+    window.show()
+    dialog.show()
+    hidden.hide()
+    dressed.set_mode("dark")
+    for label in inks:
+        assert label.palette().color(label.foregroundRole()).name() == DARK.muted
+    assert alone.grab().toImage().pixelColor(alone.rect().center().x(), 4).name() == DARK.raised
