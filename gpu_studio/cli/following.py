@@ -10,12 +10,12 @@ from typing import Final, Protocol
 from gpu_studio.cli.command import FAILED, INTERRUPTED, LOST, OK, STOPPED
 from gpu_studio.cli.sinks import Sink
 from gpu_studio.common.processes import Interrupts
-from gpu_studio.contract import RunDirectory
+from gpu_studio.contract import AnyEvent, RunDirectory, Tail
+from gpu_studio.contract.events import decode
 from gpu_studio.contract.failure_texts import has_no_room
 from gpu_studio.runs.end_reports import mark_followed
 from gpu_studio.runs.launch import Launched
 from gpu_studio.runs.left_job import explained
-from gpu_studio.runs.reading.event_file import Tail
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.state import is_live
 from gpu_studio.runs.stop import Patience, StopLadder
@@ -155,7 +155,7 @@ class Follower:
         self.history = History()
         self._sink = sink
         self._launched = launched
-        self._tail = Tail(run.events_file)
+        self._tail: Tail[AnyEvent] = Tail(run.events_file, decode)
         self._reported_end_at: float | None = None
         self._watch = Watch(run, sink)
 

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     )
     from gpu_studio.contract.files import (
         LineTail,
+        Slices,
+        Tail,
         append_line,
         last_lines,
         last_lines_if_any,
@@ -113,11 +115,13 @@ __all__ = [
     "Resume",
     "RunDirectory",
     "SavedCheckpoint",
+    "Slices",
     "StageSpan",
     "Started",
     "State",
     "StateChanged",
     "Steps",
+    "Tail",
     "Timeline",
     "Warned",
     "WorkerPlace",

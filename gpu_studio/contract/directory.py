@@ -25,7 +25,7 @@ import msgspec
 from gpu_studio.common.safe_files import open_regular, opened
 from gpu_studio.contract.files import (
     PRIVATE_DIRECTORY,
-    LineTail,
+    Tail,
     append_line,
     make_private_directory,
     read_json,
@@ -377,15 +377,11 @@ def send(run: RunDirectory, action: Action) -> Command:
     return command
 
 
-class CommandReader:
+class CommandReader(Tail[Command]):
     """Reads the commands that came since the last time; lines that hold no command are skipped."""
 
     def __init__(self, path: Path) -> None:
-        self._lines = LineTail(path)
-
-    def read(self) -> list[Command]:
-        """Return the new commands, oldest first; none if there is no file yet."""
-        return [command for line in self._lines.read() if (command := _decode(line)) is not None]
+        super().__init__(path, _decode)
 
 
 def _decode(line: bytes) -> Command | None:

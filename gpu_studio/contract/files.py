@@ -1,15 +1,17 @@
 """Files that only their owner can read: create them, append lines, read lines as they arrive.
 
-One process appends to such a file while another reads its new complete lines. All are opened by
-the rules of `safe_files`: links are not followed, and only regular files are opened.
+One process appends to such a file while another reads its new complete lines, and makes out what
+they hold; one with a window does so in slices of time. All are opened by the rules of
+`safe_files`: links are not followed, and only regular files are opened.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
@@ -172,3 +174,84 @@ def _is_hole(descriptor: int, offset: int) -> bool:
         return os.lseek(descriptor, offset, os.SEEK_HOLE) == offset
     except OSError:
         return False
+
+
+class Tail(Generic[T]):
+    """Follows a file that holds one thing a line, even if it is missing, cut, or has garbage.
+
+    `decode` makes out a line, and gives None for one that it does not know; `skipped` counts those.
+    """
+
+    def __init__(self, path: Path, decode: Callable[[bytes], T | None]) -> None:
+        self._lines, self._decode = LineTail(path), decode
+        self._unknown = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the last `read` left something to read."""
+        return self._lines.waiting
+
+    @property
+    def share(self) -> float:
+        """The part (0 to 1) of the file, as of the last check, that has been read."""
+        return min(self._lines.offset / self._lines.size, 1.0) if self._lines.size else 0.0
+
+    @property
+    def position(self) -> int:
+        """The byte offset of the first line that has not been read yet."""
+        return self._lines.position
+
+    @property
+    def skipped(self) -> int:
+        """How many lines were skipped."""
+        return self._unknown + self._lines.overlong
+
+    def read(self, limit: int = READ_LIMIT) -> list[T]:
+        """Return what became complete since the last read, from at most `limit` bytes.
+
+        See `waiting`.
+        """
+        lines, decode = self._lines.read(limit), self._decode
+        decoded = [decode(line) for line in lines]
+        known = [each for each in decoded if each is not None]
+        if len(known) == len(decoded):
+            return known
+        self._unknown += sum(
+            each is None and bool(line.strip()) for line, each in zip(lines, decoded, strict=True)
+        )
+        return known
+
+    def read_all(self) -> list[T]:
+        """Return what became complete since the last time, however much there is."""
+        known = self.read()
+        while self.waiting:
+            known += self.read()
+        return known
+
+
+FEWEST_BYTES: Final = 16 * 1024
+MOST_AT_ONCE: Final = 1024 * 1024
+_ENOUGH: Final = 0.5
+_GROWTH: Final = 2.0
+
+
+class Slices:
+    """Reads as many bytes at once as a slice has time for: many together are cheaper."""
+
+    def __init__(self, milliseconds: float) -> None:
+        self._seconds = milliseconds / 1000
+        self.chunk = FEWEST_BYTES
+
+    def read(self, read: Callable[[int], bool]) -> None:
+        """Call `read` with a number of bytes until nothing is waiting, or the slice is over."""
+        began = before = time.perf_counter()
+        while read(self.chunk):
+            now = time.perf_counter()
+            self._adapt(now - before)
+            if now - began >= _ENOUGH * self._seconds:
+                return
+            before = now
+
+    def _adapt(self, took: float) -> None:
+        factor = min(self._seconds / max(took, 1e-6), _GROWTH)
+        self.chunk = min(max(int(self.chunk * factor), FEWEST_BYTES), MOST_AT_ONCE)

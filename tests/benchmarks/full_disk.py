@@ -25,11 +25,11 @@ from small_disks import SmallDisk, mounted
 
 from gpu_studio.cli.command import OK, REFUSED
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import Failed, Finished, Steps
+from gpu_studio.contract.events import Failed, Finished, Steps, decode
+from gpu_studio.contract.files import Tail
 from gpu_studio.plan import AbsolutePlan, loads
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.runs.reading.event_file import Tail
 from gpu_studio.runs.state import is_live, terminal_event
 
 MOMENTS, DISK_KIB, SEED = 50, 4096, 4
@@ -109,7 +109,7 @@ def _until(launched: Launched, moment: float) -> None:
         _rest(moment / START_SHARE * START_S)
         return
     tail, wanted = (
-        Tail(launched.directory.events_file),
+        Tail(launched.directory.events_file, decode),
         1 + int((moment - START_SHARE) * LATEST_STEP),
     )
     _wait(
@@ -126,7 +126,7 @@ def _goes_on(launched: Launched) -> None:
     Or it had ended before, with words about the disk.
     """
     _wait(launched, lambda: False)
-    events = Tail(launched.directory.events_file).read_all()
+    events = Tail(launched.directory.events_file, decode).read_all()
     if [event.seq for event in events] != list(range(len(events))):
         raise BenchmarkError(f"events of {launched.directory.id} are missing")
     end = terminal_event(launched.directory)

@@ -16,9 +16,10 @@ from workplace import PATIENCE_S, BenchmarkError, Workplace
 
 from gpu_studio.contract import events
 from gpu_studio.contract.directory import WEIGHTS_FILE, RunDirectory, checkpoints, send
+from gpu_studio.contract.events import decode
+from gpu_studio.contract.files import Tail
 from gpu_studio.plan import AbsolutePlan
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.runs.reading.event_file import Tail
 from gpu_studio.runs.state import terminal_event
 
 BUDGET = Budget("at most", 1.0)
@@ -95,7 +96,7 @@ def check(run: RunDirectory) -> None:
 
 def _one_call(launched: Launched) -> float:
     """Wait until the run has settled; how long its latest call took."""
-    tail, calls = Tail(launched.directory.events_file), list[float]()
+    tail, calls = Tail(launched.directory.events_file, decode), list[float]()
     deadline = time.monotonic() + PATIENCE_S
     while len(calls) < CALLS_BEFORE:
         if launched.poll() is not None or time.monotonic() > deadline:

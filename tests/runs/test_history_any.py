@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpu_studio.contract import events
 from gpu_studio.contract.events import decode, encode
-from gpu_studio.runs.reading.event_file import Tail
+from gpu_studio.contract.files import Tail
 from gpu_studio.runs.reading.history import History
 
 times = st.one_of(st.floats(1e9, 2e9), st.floats(-1e15, 1e15))
@@ -106,7 +106,7 @@ def test_that_a_file_cut_at_any_byte_tells_all_that_stood_whole_before_the_cut(
     whole = b"".join(lines)
     cut = data.draw(st.integers(0, len(whole)))
     path.write_bytes(whole[:cut])
-    tail, history = Tail(path), History()
+    tail, history = Tail(path, decode), History()
     history.apply_all(tail.read_all())
     kept = whole[:cut].count(b"\n")
     known = [event for line in lines[:kept] if (event := decode(line)) is not None]

@@ -5,9 +5,10 @@ import pytest
 from made_runs import Script, make_run
 
 from gpu_studio.contract import events
-from gpu_studio.contract.events import encode
+from gpu_studio.contract.events import decode, encode
+from gpu_studio.contract.files import Tail
 from gpu_studio.runs.reading import event_file
-from gpu_studio.runs.reading.event_file import RunPreview, Tail, mirrored
+from gpu_studio.runs.reading.event_file import RunPreview, mirrored
 from gpu_studio.runs.reading.history import History
 
 LONG = Script(trained=40, epochs=60, steps=1000, per_call=10, call_seconds=0.5)
@@ -40,7 +41,7 @@ def seen_of(path):
 
 def read(path):
     history = History()
-    history.apply_all(Tail(path).read_all())
+    history.apply_all(Tail(path, decode).read_all())
     return history
 
 

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract import events
 from gpu_studio.contract.events import decode, encode
+from gpu_studio.contract.files import Tail
 from gpu_studio.runs.reading import event_file
-from gpu_studio.runs.reading.event_file import Bookmarks, RunPreview, StretchReader, Tail
+from gpu_studio.runs.reading.event_file import Bookmarks, RunPreview, StretchReader
 from gpu_studio.runs.reading.history import History
 
 UNKNOWN = b'{"event":"dreamt","seq":7,"time":1.5,"of":"sheep"}\n'
@@ -30,7 +31,7 @@ def path(runs_dir):
 
 def read(path, limit=8 * 1024):
     """All of a file, and its bookmarks."""
-    history, found, tail = History(), Bookmarks(), Tail(path)
+    history, found, tail = History(), Bookmarks(), Tail(path, decode)
     while True:
         history.apply_all(tail.read(limit))
         found.note(history.clock, tail.position)

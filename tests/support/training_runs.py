@@ -19,10 +19,11 @@ from patience import PATIENCE_S
 
 from gpu_studio.contract import directory, events
 from gpu_studio.contract.directory import Action, Resume, RunDirectory
+from gpu_studio.contract.events import decode
+from gpu_studio.contract.files import Tail
 from gpu_studio.contract.lock import held
 from gpu_studio.plan import Plan, loads, with_absolute_files, with_settings
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.runs.reading.event_file import Tail
 
 E = TypeVar("E", bound=events.Event)
 
@@ -135,7 +136,7 @@ class Running:
     launched: Launched
 
     def __post_init__(self) -> None:
-        self._tail = Tail(self.directory.events_file)
+        self._tail = Tail(self.directory.events_file, decode)
         self.events: list[Any] = []
 
     @property

@@ -21,8 +21,9 @@ from zoo_table import CLUSTERS, Program
 from gpu_studio import plan as plans
 from gpu_studio.contract import events
 from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import decode
+from gpu_studio.contract.files import Tail
 from gpu_studio.runs.launch import problems_of
-from gpu_studio.runs.reading.event_file import Tail
 
 SUPPORT = Path(__file__).parent
 LOOSE = 0.5
@@ -120,7 +121,7 @@ def _run(script: str, words: Sequence[str], folder: Path) -> str:
 
 
 def _read(run: RunDirectory, said: str) -> Trained:
-    tail, told = Tail(run.events_file), list[Any]()
+    tail, told = Tail(run.events_file, decode), list[Any]()
     while batch := tail.read():
         told += batch
     return _told(Finished(run, told, 0, said))

@@ -129,13 +129,14 @@ def _ask(
     done: Callable[[History, float], bool],
     words: str,
 ) -> int:
-    from gpu_studio.contract import send
-    from gpu_studio.runs.reading.event_file import Tail
+    from gpu_studio.contract import AnyEvent, Tail, send
+    from gpu_studio.contract.events import decode
     from gpu_studio.runs.reading.history import History
     from gpu_studio.runs.state import is_live
 
     _refuse_unless_live(run)
-    tail, history = Tail(run.events_file), History()
+    tail: Tail[AnyEvent] = Tail(run.events_file, decode)
+    history = History()
     history.apply_all(tail.read_all())
     asked = send(run, action).time
     end = time.monotonic() + _ANSWER_SECONDS

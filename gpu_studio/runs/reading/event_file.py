@@ -1,4 +1,4 @@
-"""Read the event file of a run: as it is written, only its beginning, or excerpts of a long one.
+"""Read parts of a run's event file: only its beginning, or excerpts of a long one.
 
 Bookmarks of time are noted while a long file is read, so that a part of it can be read again in
 full, with every point of curves that were thinned there. A preview reads the beginning, the end,
@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from itertools import chain
 from operator import attrgetter
@@ -32,63 +31,8 @@ from gpu_studio.contract import (
     Steps,
 )
 from gpu_studio.contract.events import Event, decode
-from gpu_studio.contract.files import READ_LIMIT
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.progress import Pace
-
-
-class Tail:
-    """Follows `events.jsonl`, even if it is missing, cut, or has garbage and unknown events.
-
-    `skipped` counts the lines that held no event known to this version.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._lines = LineTail(path)
-        self._unknown = 0
-
-    @property
-    def waiting(self) -> bool:
-        """Whether the last `read` left something to read."""
-        return self._lines.waiting
-
-    @property
-    def share(self) -> float:
-        """The part (0 to 1) of the file, as of the last check, that has been read."""
-        return min(self._lines.offset / self._lines.size, 1.0) if self._lines.size else 0.0
-
-    @property
-    def position(self) -> int:
-        """The byte offset of the first line that has not been read yet."""
-        return self._lines.position
-
-    @property
-    def skipped(self) -> int:
-        """How many lines were skipped."""
-        return self._unknown + self._lines.overlong
-
-    def read(self, limit: int = READ_LIMIT) -> list[AnyEvent]:
-        """Return the events that became complete since the last read, from at most `limit` bytes.
-
-        See `waiting`.
-        """
-        lines = self._lines.read(limit)
-        decoded = [decode(line) for line in lines]
-        events = [event for event in decoded if event is not None]
-        if len(events) == len(decoded):
-            return events
-        self._unknown += sum(
-            event is None and bool(line.strip()) for line, event in zip(lines, decoded, strict=True)
-        )
-        return events
-
-    def read_all(self) -> list[AnyEvent]:
-        """Return the events that became complete since the last time, however many there are."""
-        events = self.read()
-        while self.waiting:
-            events += self.read()
-        return events
-
 
 MOST_BYTES: Final = 16 << 20
 """In so many bytes come devices, model, placement and timeline, even for the largest models."""
@@ -355,31 +299,3 @@ class StretchReader:
         time = self._clock.at(event.time, event.elapsed)
         began = time - event.seconds if isinstance(event, Steps) else time
         return began <= self._end and time >= self._start
-
-
-FEWEST_BYTES: Final = 16 * 1024
-MOST_AT_ONCE: Final = 1024 * 1024
-_ENOUGH: Final = 0.5
-_GROWTH: Final = 2.0
-
-
-class Slices:
-    """Reads as many bytes at once as a slice has time for: many together are cheaper."""
-
-    def __init__(self, milliseconds: float) -> None:
-        self._seconds = milliseconds / 1000
-        self.chunk = FEWEST_BYTES
-
-    def read(self, read: Callable[[int], bool]) -> None:
-        """Call `read` with a number of bytes until nothing is waiting, or the slice is over."""
-        began = before = time.perf_counter()
-        while read(self.chunk):
-            now = time.perf_counter()
-            self._adapt(now - before)
-            if now - began >= _ENOUGH * self._seconds:
-                return
-            before = now
-
-    def _adapt(self, took: float) -> None:
-        factor = min(self._seconds / max(took, 1e-6), _GROWTH)
-        self.chunk = min(max(int(self.chunk * factor), FEWEST_BYTES), MOST_AT_ONCE)

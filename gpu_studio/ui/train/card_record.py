@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract import LineTail
+from gpu_studio.contract import LineTail, Slices
 from gpu_studio.contract.samples import (
     AnySample,
     CardFacts,
@@ -32,7 +32,7 @@ from gpu_studio.contract.samples import (
 from gpu_studio.hardware.alerts import HARMLESS
 from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.hardware.sample_points import Figure, run_points
-from gpu_studio.runs.reading.event_file import Bookmarks, Slices
+from gpu_studio.runs.reading.event_file import Bookmarks
 from gpu_studio.runs.reading.series import Series
 
 LONGEST_SILENCE: Final = 30.0

@@ -12,10 +12,10 @@ from typing import Final, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from gpu_studio.contract import Slices
 from gpu_studio.runs.reading.event_file import (
     Bookmarks,
     LinesAgain,
-    Slices,
     StretchReader,
     UnreadLines,
 )

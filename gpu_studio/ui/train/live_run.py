@@ -23,14 +23,17 @@ from gpu_studio.contract import (
     LearningRate,
     Memory,
     RunDirectory,
+    Slices,
     State,
     StateChanged,
     Steps,
+    Tail,
     holder,
     send,
 )
+from gpu_studio.contract.events import decode
 from gpu_studio.runs.labels import name_of, number_of, title
-from gpu_studio.runs.reading.event_file import SMALLEST, Bookmarks, RunPreview, Slices, Tail
+from gpu_studio.runs.reading.event_file import SMALLEST, Bookmarks, RunPreview
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.state import state_of
 from gpu_studio.runs.stop import Astray, Patience, Stage, StopLadder, astray
@@ -97,7 +100,7 @@ class LiveRun(QObject):
         self._whole = History()
         self._seen: History | None = None
         self._ahead: Iterator[None] | None = None
-        self._tail = Tail(run.events_file)
+        self._tail: Tail[AnyEvent] = Tail(run.events_file, decode)
         self._slices = Slices(SLICE_MS)
         self._state: State | None = None
         self._asked: Action | None = None

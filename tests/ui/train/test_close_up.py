@@ -12,7 +12,7 @@ from made_recordings import cards, fast
 from made_runs import Script, make_run
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.contract import lock, samples
+from gpu_studio.contract import files, lock, samples
 from gpu_studio.contract.events import Steps, decode
 from gpu_studio.contract.files import write_private
 from gpu_studio.runs.reading import event_file, history, series
@@ -33,7 +33,7 @@ def little_room(monkeypatch):
     monkeypatch.setattr(close_up, "ENOUGH", 128)
     monkeypatch.setattr(close_up, "MOST_STEPS", 2000)
     monkeypatch.setattr(event_file, "APART", 4 * 1024)
-    monkeypatch.setattr(event_file, "MOST_AT_ONCE", 32 * 1024)
+    monkeypatch.setattr(files, "MOST_AT_ONCE", 32 * 1024)
 
 
 @pytest.fixture

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu_studio.contract import files
+from gpu_studio.contract import Tail, files
 from gpu_studio.contract.events import Log, decode, encode
-from gpu_studio.runs.reading.event_file import Tail
 
 
 def messages(events):
@@ -19,7 +18,7 @@ def path(tmp_path):
 
 
 def test_that_a_file_which_is_not_there_yet_has_no_events(path):
-    tail = Tail(path)
+    tail = Tail(path, decode)
     assert tail.read() == []
     path.write_bytes(encode(Log(message="now")))
     assert messages(tail.read()) == ["now"]
@@ -29,7 +28,7 @@ def test_that_a_file_which_is_not_there_yet_has_no_events(path):
 def test_that_a_cut_last_line_is_read_once_it_is_complete(path):
     line = encode(Log(message="half"))
     path.write_bytes(line[:10])
-    tail = Tail(path)
+    tail = Tail(path, decode)
     assert tail.read() == []
     with path.open("ab") as file:
         file.write(line[10:-1])
@@ -51,14 +50,14 @@ def test_that_garbage_and_unknown_events_are_passed_over_and_counted(path):
     path.write_bytes(
         b"\n".join([encode(Log(message="a")).strip(), *garbage, b"", encode(Log(message="b"))])
     )
-    tail = Tail(path)
+    tail = Tail(path, decode)
     assert messages(tail.read()) == ["a", "b"]
     assert tail.skipped == len(garbage)
 
 
 def test_that_one_read_takes_no_more_than_its_limit_and_says_that_more_is_waiting(path):
     path.write_bytes(b"".join(encode(Log(message=str(number))) for number in range(100)))
-    tail = Tail(path)
+    tail = Tail(path, decode)
     first = tail.read(limit=500)
     assert 0 < len(first) < 20
     assert tail.waiting
@@ -69,7 +68,7 @@ def test_that_one_read_takes_no_more_than_its_limit_and_says_that_more_is_waitin
 def test_that_a_line_without_an_end_does_not_fill_the_memory(path, monkeypatch):
     monkeypatch.setattr(files, "LONGEST_LINE", 1000)
     path.write_bytes(b"x" * 5000 + b"\n" + encode(Log(message="after")))
-    tail = Tail(path)
+    tail = Tail(path, decode)
     events = tail.read(limit=300)
     while tail.waiting:
         events += tail.read(limit=300)
@@ -82,7 +81,7 @@ def test_that_the_end_of_a_line_that_was_too_long_is_no_event_of_its_own(path, m
     path.write_bytes(
         b"x" * 1200 + encode(Log(message="part of the line")) + encode(Log(message="after"))
     )
-    tail = Tail(path)
+    tail = Tail(path, decode)
     events = tail.read(limit=1200)
     while tail.waiting:
         events += tail.read(limit=1200)
@@ -92,7 +91,7 @@ def test_that_the_end_of_a_line_that_was_too_long_is_no_event_of_its_own(path, m
 def test_that_a_line_of_a_megabyte_is_read_however_small_the_pieces(path):
     long = "x" * 1_000_000
     path.write_bytes(encode(Log(message=long)) + encode(Log(message="after")))
-    tail = Tail(path)
+    tail = Tail(path, decode)
     events = tail.read(limit=16 * 1024)
     assert tail.share < 0.1
     while tail.waiting:
@@ -114,7 +113,7 @@ def test_that_events_come_whole_and_in_order_however_they_are_written_and_read(
         encode(Log(message=one)) if isinstance(one, str) else one.replace(b"\n", b"") + b"\n"
         for one in written
     )
-    tail, found, done = Tail(path), [], 0
+    tail, found, done = Tail(path, decode), [], 0
     while done < len(content):
         size = data.draw(st.integers(1, len(content)))
         with path.open("ab") as file:
@@ -131,6 +130,6 @@ def test_that_a_terabyte_of_nothing_is_passed_over_at_once(path):
         file.truncate(1 << 40)
         file.seek(1 << 40)
         file.write(b"\n" + encode(Log(message="after")))
-    tail = Tail(path)
+    tail = Tail(path, decode)
     assert messages(tail.read_all()) == ["after"]
     assert tail.skipped == 1

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.runs.reading import event_file
-from gpu_studio.runs.reading.event_file import FEWEST_BYTES, MOST_AT_ONCE, Slices
+from gpu_studio.contract import files
+from gpu_studio.contract.files import FEWEST_BYTES, MOST_AT_ONCE, Slices
 
 
 class Disk:
@@ -24,7 +24,7 @@ class Disk:
 def made(monkeypatch):
     def make(per_byte: float, waiting: int) -> Disk:
         disk = Disk(per_byte, waiting)
-        monkeypatch.setattr(event_file.time, "perf_counter", lambda: disk.now)
+        monkeypatch.setattr(files.time, "perf_counter", lambda: disk.now)
         return disk
 
     return make
