@@ -401,7 +401,7 @@ def _way_back(work: Work, comes: Array | None = None, count: int | None = None) 
     return WayBack(
         work.kept_bytes[:count],
         around[:count],
-        (work.kernels if len(work.kernels) else np.zeros((layers, 0, 2)))[:count],
+        (work.kernels if len(work.kernels) else np.zeros((layers, 0, 3)))[:count],
         work.gradient_bytes[:count],
         np.zeros(layers)[:count] if comes is None else comes[:, :count],
         (work.outlived_bytes if len(work.outlived_bytes) else np.zeros(layers))[:count],

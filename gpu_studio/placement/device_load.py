@@ -31,7 +31,7 @@ class _Back(NamedTuple):
     gradients: float
     coming: float
     outlived: float
-    kernels: Sequence[tuple[float, float]]
+    kernels: Sequence[tuple[float, float, float]]
 
 
 def _way_back(layers: Sequence[_Back]) -> WayBack:
@@ -160,7 +160,7 @@ class DeviceLoad:
                 layer.trainable_bytes * share,
                 coming * share,
                 layer.outlived_bytes * share,
-                [(beside * share - spared, scratch) for beside, scratch in layer.kernels],
+                [(x.beside * share - spared, x.scratch, x.least) for x in layer.kernels],
             )
         )
 

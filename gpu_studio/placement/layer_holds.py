@@ -11,15 +11,25 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from random import Random
 from types import MappingProxyType
+from typing import NamedTuple
 
-from gpu_studio.placement.liveness import Operation, StepGraph, Turn, in_one_queue
+from gpu_studio.placement.liveness import Operation, Size, StepGraph, Turn, in_one_queue
 
 ORDERS = 8
 """How many orders are drawn, besides that of the operations' numbers."""
 
 
-Kernel = tuple[int, int]
-"""What is held beside a kernel, in bytes per sample, and its scratch memory, in bytes."""
+class Kernel(NamedTuple):
+    """What is held beside a kernel, in bytes per sample, and its scratch memory, in bytes.
+
+    It needs that for the `least` samples and for more.
+    """
+
+    beside: int
+    scratch: int
+    least: int = 0
+
+
 LetGo = Mapping[str, Sequence[tuple[int, Collection[int]]]]
 """By layer the bytes a sample of each input that it needs last, and the operations that take it."""
 
@@ -44,27 +54,29 @@ class LayerHolds:
     """What is held on a card while a layer is computed, besides the batch, in bytes per sample.
 
     `passing` besides all that is kept; `around` besides what the layers before it keep, and
-    `beside` the same by the scratch memory of the kernel that runs: bytes, whatever the batch.
+    `beside` the same by the scratch memory of the kernel that runs, of bytes that do not grow with
+    the batch.
     """
 
     passing: int = 0
     around: int = 0
-    beside: dict[int, int] = field(default_factory=dict)
+    beside: dict[Size, int] = field(default_factory=dict)
 
-    def note(self, passing: int, around: int, scratch: int) -> None:
+    def note(self, passing: int, around: int, scratch: Size) -> None:
         """Count a moment."""
         self.passing = max(self.passing, passing)
         self.around = max(self.around, around)
-        if scratch:
-            self.beside[scratch] = max(self.beside.get(scratch, 0), around)
+        if needs := scratch.fixed and Size(scratch.fixed, least=scratch.least):
+            self.beside[needs] = max(self.beside.get(needs, 0), around)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that need scratch memory, without those beside which another needs more."""
+        every = [Kernel(beside, size.fixed, size.least) for size, beside in self.beside.items()]
         found: list[Kernel] = []
-        for scratch, beside in sorted(self.beside.items(), reverse=True):
-            if not found or beside > found[-1][0]:
-                found.append((beside, scratch))
+        for one in sorted(every, key=lambda each: (-each.scratch, each.least, -each.beside)):
+            if all(one.beside > each.beside or one.least < each.least for each in found):
+                found.append(one)
         return tuple(found)
 
     def grown(self, other: LayerHolds) -> int:
@@ -110,7 +122,7 @@ def held_around(
             found.setdefault(layer, LayerHolds()).note(
                 held - moment.kept,
                 held - min(moment.kept + free, before.get(layer, 0)),
-                operations[place].scratch.fixed,
+                operations[place].scratch,
             )
             ended.add(place)
     return found

@@ -10,7 +10,7 @@ there it is all the same where the pieces lie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice, pairwise
 from math import exp
@@ -122,11 +122,19 @@ def on_card(
     steps = highest(MemoryMoment(*each) for each in dict.fromkeys(h for r in runs for h in r.held))
     most = cut_to_size(runs)
     padding = (
-        Padding(batch, ON_CARD * most(batch) / (steps.asked(batch) or 1)) for batch in BATCHES
+        Padding(batch, ON_CARD * most(batch) / (steps.asked(batch) or 1))
+        for batch in sorted({*BATCHES, *_leaps(operations)})
     )
-    alike = (each.scratch.fixed for each in operations if not each.scratch.per_sample)
-    lost = lost_on_card(operations)
-    return replace(steps, padding=tuple(padding), lost=lost, scratch=max(alike, default=0))
+    return replace(steps, padding=tuple(padding), lost=lost_on_card(operations))
+
+
+def _leaps(operations: Sequence[Operation]) -> set[int]:
+    """The least batches for which kernels need what smaller ones do not, and those before them.
+
+    If there are any, the smallest of all is among them, which does not hold what the next ones do.
+    """
+    least = {each.scratch.least for each in operations if each.scratch.least > 1}
+    return least | {batch - 1 for batch in least} | {1 for _ in least}
 
 
 def on_cpu(
@@ -229,7 +237,8 @@ def _memory(
         more = max((beside + sum(there) + each for each in most[1:]), default=0)
         return max(UNREHEARSED * (beside + sum(there) + most[0]), more) - beside
 
-    padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in _sampled(given))
+    sampled = _sampled(given, _leaps(operations))
+    padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in sampled)
     lost = found.used - sum(each.bytes for each in variables_of(operations).values())
     return StepMemory(steps.moments, tuple(padding), lost)
 
@@ -247,9 +256,9 @@ def _most(
     return max(_given_out(order, asked, found.copy(), there) for order in orders)
 
 
-def _sampled(given: Callable[[int], float]) -> list[tuple[int, float]]:
-    """The allocated bytes for `BATCHES`, and for batches between that leave the line."""
-    known = {batch: given(batch) for batch in BATCHES}
+def _sampled(given: Callable[[int], float], leaps: Collection[int]) -> list[tuple[int, float]]:
+    """The allocated bytes for `BATCHES` and `leaps`, and for batches that leave the line."""
+    known = {batch: given(batch) for batch in {*BATCHES, *leaps}}
     intervals = [pair for pair in pairwise(BATCHES) if pair[1] <= CLOSE]
     while intervals:
         first, last = intervals.pop()

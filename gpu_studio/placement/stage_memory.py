@@ -132,10 +132,10 @@ class WayBack:
 
     In bytes per sample: `kept` is what each keeps; `around` the most that is held while it is
     computed, besides what the layers before it keep; `kernels` the same while its kernels run that
-    need scratch memory, each with that, which are bytes whatever the batch: of shape
-    (layers, kernels, 2). `gradients` are those of its weights, in bytes. `coming` is the gradient
-    that comes for it from another card, and `outlived` how much more is held around it if that
-    outlives its use. All others are of shape (layers,).
+    need scratch memory, each with that, in bytes, and the least samples for which it needs it: of
+    shape (layers, kernels, 3). `gradients` are those of its weights, in bytes. `coming` is the
+    gradient that comes for it from another card, and `outlived` how much more is held around it if
+    that outlives its use. All others are of shape (layers,).
     """
 
     kept: Array
@@ -160,7 +160,8 @@ class WayBack:
     def alone(self, part: int) -> Array:
         """What is held while each layer is computed, if nothing comes from elsewhere."""
         before = part * (np.cumsum(self.kept) - self.kept)
-        needing = part * self.kernels[..., 0] + self.kernels[..., 1]
+        beside, scratch, least = np.moveaxis(self.kernels, -1, 0)
+        needing = part * beside + np.where(part >= least, scratch, 0.0)
         held = np.maximum(part * self.around, needing.max(axis=-1, initial=0.0))
         return np.asarray(before + held, np.float64)
 

@@ -53,14 +53,12 @@ class StepMemory:
     """The moments at which steps of some batch peak, and the allocator's overhead by batch.
 
     `lost` are the bytes that the allocator gave out for the variables beyond their size, where the
-    model was built. They are not part of a step. `scratch` is the most that one kernel needs while
-    it runs, whatever the batch.
+    model was built. They are not part of a step.
     """
 
     moments: tuple[MemoryMoment, ...] = ()
     padding: tuple[Padding, ...] = ()
     lost: int = 0
-    scratch: int = 0
 
     def fullest(self, batch: int) -> MemoryMoment:
         """The moment at which a step of `batch` samples peaks."""
@@ -78,11 +76,15 @@ class StepMemory:
         """The ratio of the two.
 
         Blocks fit into regions that are powers of two: the overhead for half a large batch is that
-        for all of it.
+        for all of it, unless a kernel needs what it does not need for half of it.
         """
         alike: float = batch
+        known = {each.batch for each in self.padding}
+        leaps = {each for each in known if each > CLOSE and each - 1 in known}
         if 2 * self.fullest(batch).fixed < self.asked(batch):
-            while alike > CLOSE and all(each.batch != alike for each in self.padding):
+            while alike > CLOSE and not known.intersection((alike,)):
+                if any(alike / 2 < leap <= alike for leap in leaps):
+                    break
                 alike /= 2
         below = [each for each in self.padding if each.batch <= alike][-1:]
         above = [each for each in self.padding if each.batch >= alike][:1]

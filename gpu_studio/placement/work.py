@@ -85,9 +85,9 @@ class Work:
     around_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What is held on a card while each layer is computed (`WayBack`); if empty, what it keeps and
     what passes."""
-    kernels: Array = field(default_factory=lambda: np.zeros((0, 0, 2)))
-    """What is held on a card while the kernels of each layer run that need scratch memory, and that
-    memory (`WayBack`); empty if none needs any."""
+    kernels: Array = field(default_factory=lambda: np.zeros((0, 0, 3)))
+    """What is held on a card while the kernels of each layer run that need scratch memory, with
+    that memory (`WayBack`); empty if none needs any."""
     outlived_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """How much more that is if what comes back outlives its use; if empty, nothing."""
     spared_bytes: Array = field(default_factory=lambda: np.zeros(0))
@@ -291,11 +291,11 @@ def _row(values: Iterable[float]) -> Array:
     return np.fromiter(values, dtype=np.float64)
 
 
-def kernel_table(kernels: Sequence[Sequence[tuple[float, float]]]) -> Array:
-    """The kernels of each layer as an array of shape (layers, kernels, 2), with 0 where is none."""
-    table = np.zeros((len(kernels), max(map(len, kernels), default=0), 2))
+def kernel_table(kernels: Sequence[Sequence[tuple[float, float, float]]]) -> Array:
+    """The kernels of each layer as an array of shape (layers, kernels, 3), with 0 where is none."""
+    table = np.zeros((len(kernels), max(map(len, kernels), default=0), 3))
     for place, some in enumerate(kernels):
-        table[place, : len(some)] = np.reshape(some, (len(some), 2))
+        table[place, : len(some)] = np.reshape(some, (len(some), 3))
     return table
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu_studio.placement.layer_holds import (
+    Kernel,
     LayerHolds,
     held_around,
     let_go,
@@ -27,7 +28,7 @@ def test_that_the_fullest_of_several_orders_counts_for_what_is_held_around_a_lay
     found = held_around(StepGraph(FAN, results=(2, 3)), FAN, ["layer"] * 3, {})["layer"]
     # In their own order the first of the pair is gone when the largest is made.
     assert (found.passing, found.around) == (4 + 4 + 4, 4 + 4 + 4)
-    assert found.kernels == ((4 + 4 + 4, 7),)
+    assert found.kernels == (Kernel(4 + 4 + 4, 7),)
 
 
 def test_that_the_batch_and_what_layers_before_keep_count_elsewhere() -> None:
@@ -42,9 +43,16 @@ def test_that_the_batch_and_what_layers_before_keep_count_elsewhere() -> None:
 def test_that_kernels_beside_which_another_needs_more_are_left_out() -> None:
     found = LayerHolds()
     for around, scratch in ((100, 90), (50, 80), (300, 20), (200, 20), (400, 0)):
-        found.note(0, around, scratch)
-    assert found.kernels == ((100, 90), (300, 20))
+        found.note(0, around, Size(scratch))
+    assert found.kernels == (Kernel(100, 90), Kernel(300, 20))
     assert found.around == 400
+
+
+def test_that_a_kernel_counts_for_the_few_samples_for_which_one_that_needs_more_needs_nothing():
+    found = LayerHolds()
+    for around, scratch, least in ((100, 90, 64), (50, 80, 16), (40, 70, 32), (30, 60, 0)):
+        found.note(0, around, Size(scratch, least=least))
+    assert found.kernels == (Kernel(100, 90, 64), Kernel(50, 80, 16), Kernel(30, 60))
 
 
 def test_that_what_comes_back_to_a_layer_may_be_held_until_all_of_its_way_back_is_through() -> None:
@@ -136,7 +144,7 @@ def test_that_only_what_is_spared_beside_every_kernel_is_spared() -> None:
     alone, copied = LayerHolds(), LayerHolds()
     for found, moments in ((alone, ((100, 0), (90, 8))), (copied, ((40, 0), (70, 8)))):
         for around, scratch in moments:
-            found.note(0, around, scratch)
+            found.note(0, around, Size(scratch))
     assert (alone.around, copied.around) == (100, 70)
     assert alone.spared(copied) == 20
     assert copied.spared(alone) == 0

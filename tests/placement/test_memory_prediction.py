@@ -11,7 +11,7 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 
 from gpu_studio.placement.exchange import GATHERING, SENDING
-from gpu_studio.placement.layer_holds import MetOutputs
+from gpu_studio.placement.layer_holds import Kernel, MetOutputs
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import (
     GraphLayer,
@@ -151,9 +151,9 @@ def test_that_what_a_kernel_needs_is_there_on_the_card_that_has_its_layer() -> N
 
     def totals(scratch: int) -> list[int]:
         around = one.kept_bytes + one.passing_bytes
-        needy = replace(one, kernels=((around, scratch),))
+        needy = replace(one, kernels=(Kernel(around, scratch),))
         graph = ModelGraph("one", (needy, *others))
-        step = StepMemory((MemoryMoment(1),), scratch=scratch)
+        step = StepMemory((MemoryMoment(1),))
         facts = PlanFacts(model=replace(MODEL, graph=graph, steps={"GPU": step}))
         return [each.total for each in predict(placed, TWO_CARDS, facts)]
 
@@ -189,7 +189,7 @@ def test_that_a_kernel_of_an_early_layer_runs_on_a_card_when_late_activations_ar
     on = {"head": ("GPU:0",), "early": ("GPU:1",), "late": ("GPU:1",)}
 
     def total(scratch: int) -> int:
-        needy = replace(early, kernels=((500, scratch),))
+        needy = replace(early, kernels=(Kernel(500, scratch),))
         return _placed_on_a_card((head, needy, late), on)
 
     # What comes in, what the early layer keeps, and what is there around the late one.
@@ -382,7 +382,7 @@ def test_that_a_gradient_from_another_card_outlives_its_use_while_its_receiver_h
 def test_that_a_gradient_is_written_over_what_came_to_the_first_layer_of_a_card() -> None:
     head = GraphLayer("head", "ReLU", output_bytes=800, kept_bytes=800)
     pool = GraphLayer("pool", "MaxPooling2D", ("head",), around_bytes=1000, spared_bytes=300)
-    needy = replace(pool, kernels=((900, 90_000),))
+    needy = replace(pool, kernels=(Kernel(900, 90_000),))
     on = {"head": ("GPU:0",), "pool": ("GPU:1",)}
     assert _placed_on_a_card((head, pool), on) == round(ON_CARD * 32 * (800 + 800))
     kept = replace(pool, around_bytes=1500)
@@ -401,10 +401,25 @@ def test_that_a_gradient_is_written_over_what_came_to_the_first_layer_of_a_card(
     assert _placed_on_a_card((head, kept), here) == round(ON_CARD * 32 * (100 + 800 + 1500))
 
 
+def test_that_a_kernel_needs_no_scratch_for_a_micro_batch_that_is_too_small_for_it() -> None:
+    """As Eigen's of volumes, which unroll many at once or none."""
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    on = {"head": ("GPU:0",), "layer": ("GPU:1",)}
+
+    def total(least: int, parts: int) -> int:
+        kernels = (Kernel(100, 900_000, least),)
+        layer = GraphLayer("layer", "Conv3D", ("head",), around_bytes=100, kernels=kernels)
+        return _placed_on_a_card((head, layer), on, parts)
+
+    assert total(32, 1) == total(0, 1) == round(ON_CARD * (32 * (8 + 100) + 900_000))
+    assert total(33, 1) == round(ON_CARD * 32 * (8 + 100))
+    assert total(32, 2) < 900_000 < total(16, 2)
+
+
 def test_that_each_kernel_of_a_layer_has_its_own_scratch_beside_what_is_held_then() -> None:
     """The gradient of a filter needs much scratch, that of its input much beside."""
     head = GraphLayer("head", "Dense", output_bytes=8)
-    kernels = (100, 90_000), (2000, 10_000)
+    kernels = Kernel(100, 90_000), Kernel(2000, 10_000)
     layer = GraphLayer("layer", "Conv2D", ("head",), around_bytes=1500, kernels=kernels)
     on = {"head": ("GPU:0",), "layer": ("GPU:1",)}
     assert _placed_on_a_card((head, layer), on) == round(ON_CARD * (32 * 8 + 32 * 100 + 90_000))
@@ -479,7 +494,7 @@ def test_that_a_loop_has_zeros_for_each_micro_batch_and_a_turn_has_its_gradients
     assert zeros(8, there) == pytest.approx(ON_CARD * 6 * 9000, abs=1)
     assert zeros(8, {"head": ("GPU:1",), "loop": ("GPU:0",)}) == 0
     # A turn makes its own before it adds them, as a kernel has scratch memory.
-    turn = replace(loop, kernels=((90, 9000),))
+    turn = replace(loop, kernels=(Kernel(90, 9000),))
     more = [_placed_on_a_card((head, each), there, 4) for each in (loop, turn)]
     assert more[1] - more[0] == pytest.approx(ON_CARD * (9000 - 8 * 10), abs=1)
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from gpu_studio.placement import rehearsal
 from gpu_studio.placement.arena import UNIT, Arena
 from gpu_studio.placement.liveness import Operation, Size, Variable
@@ -82,6 +84,25 @@ def test_that_the_same_steps_are_rehearsed_each_time() -> None:
 def test_that_an_allocator_never_gives_out_less_than_is_asked() -> None:
     memory = on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=2)
     assert all(each.factor >= UNREHEARSED for each in memory.padding)
+
+
+def test_that_a_kernel_that_needs_nothing_for_few_samples_counts_from_its_least_on() -> None:
+    """Also for a large batch, which else is taken for two of half its size."""
+    least, needed, of_each = 200, 8 * MIB, 64 * 1024
+    kernel = (
+        Operation(makes=((1, Size(0, of_each)),)),
+        Operation(takes=(1,), makes=((2, Size(0, 4)),), scratch=Size(needed, least=least)),
+    )
+    card = on_card(kernel, TensorKinds(results=[2]))
+    cpu = on_cpu(kernel, alike_all, TensorKinds(results=[2]), threads=1)
+    for batch in (4, 16, 128, 199):
+        asked = batch * of_each + UNIT * -(-4 * batch // UNIT)
+        assert card.peak(batch) == pytest.approx(ON_CARD * asked, abs=2 * UNIT)
+    for batch in (200, 250, 399, 600, 2000):
+        assert card.peak(batch) >= ON_CARD * (batch * of_each + needed)
+        assert cpu.peak(batch) >= UNREHEARSED * (batch * of_each + needed)
+    assert cpu.peak(4) < UNREHEARSED * 2 * MIB
+    assert cpu.peak(199) < cpu.peak(200) - needed // 2
 
 
 def kept_waiting(length: int, seconds: float) -> tuple[list[Operation], list[float]]:

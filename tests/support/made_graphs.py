@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpu_studio.placement import memory
-from gpu_studio.placement.layer_holds import MetOutputs
+from gpu_studio.placement.layer_holds import Kernel, MetOutputs
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.stage_memory import Step, at_once
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
@@ -51,11 +51,15 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
 
     def known(layer: GraphLayer) -> GraphLayer:
         scratch, kernels = int(random.integers(0, 2_000_000)), int(random.integers(0, 3))
+        least = scratch % 100
         return replace(
             layer,
             passing_bytes=int(random.integers(0, 40_000)),
             around_bytes=int(random.integers(0, 2)) * (layer.kept_bytes + layer.output_bytes),
-            kernels=((layer.kept_bytes // 2, scratch), (layer.kept_bytes, scratch // 3))[:kernels],
+            kernels=(
+                Kernel(layer.kept_bytes // 2, scratch, least),
+                Kernel(layer.kept_bytes, scratch // 3),
+            )[:kernels],
             outlived_bytes=int(random.integers(0, 20_000)),
             spared_bytes=int(random.integers(0, 2)) * bool(layer.inputs) * layer.output_bytes // 2,
             lent_bytes=int(random.integers(0, 2)) * layer.kept_bytes // 3,

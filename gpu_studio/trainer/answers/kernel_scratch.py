@@ -9,7 +9,7 @@ from typing import Any
 from gpu_studio.common.practice import CARDS_FILE, library
 from gpu_studio.placement.liveness import NOTHING, Size
 from gpu_studio.trainer.devices import ONE_DNN
-from gpu_studio.trainer.environment import cores
+from gpu_studio.trainer.environment import cores, last_cache_bytes
 
 ScratchOf = Callable[[Any, Sequence[Size]], Size]
 _INDEX_BYTES = 8
@@ -17,6 +17,8 @@ _UNROLLED_BYTES = 30 << 20
 """Eigen's convolutions unroll so many images at once that these bytes are full."""
 _LEAST_OF_A_THREAD = (256 << 10) // 4
 """Numbers. With more for each thread to multiply, images are unrolled one after the other."""
+_MOST_OF_ALL = 25
+"""So many times the numbers that a kernel of volumes takes and makes it unrolls at most."""
 
 
 def scratch_on_cpu(operation: Any, inputs: Sequence[Size]) -> Size:
@@ -41,6 +43,8 @@ def _of_eigen(operation: Any, inputs: Sequence[Size]) -> Size:
     """Return the bytes that Eigen's kernel needs, if it is one that needs any."""
     if operation.type.startswith("Conv2DBackprop"):
         return Size(_unrolled(operation))
+    if operation.type.startswith("Conv3DBackprop"):
+        return _unrolled_volumes(operation)
     return _of_maxima(operation, inputs)
 
 
@@ -83,6 +87,29 @@ def _unrolled(operation: Any) -> int:
     alone = not of_filter and work // cores() >= _LEAST_OF_A_THREAD
     images = 1 if alone else -(-(_UNROLLED_BYTES // bytes_each) // work)
     return int(images * unrolled * bytes_each)
+
+
+def _unrolled_volumes(operation: Any) -> Size:
+    """The bytes of the volumes that a gradient of a convolution unrolls (`col_buffer`).
+
+    From conv_grad_ops_3d.cc: as many as fill the processor's last cache, however few are in the
+    batch. With few that would be too many times what the kernel takes and makes, and another one
+    is used that unrolls none, as always for filters in half precision.
+    """
+    made, given = operation.outputs[0].shape, operation.inputs[2].shape
+    dtype, of_filter = operation.outputs[0].dtype, operation.type == "Conv3DBackpropFilterV2"
+    window = made if of_filter else operation.inputs[1].shape
+    volume = operation.inputs[0].shape if of_filter else made
+    known = window.is_fully_defined() and given[1:].is_fully_defined()
+    if not known or (of_filter and dtype.name == "float16"):
+        return NOTHING
+    places, width_of_row = math.prod(given[1:-1]), math.prod(window[:-1])
+    unrolled, weights = places * width_of_row, math.prod(window)
+    work = unrolled + places * given[-1] + weights
+    every = -(-(last_cache_bytes() // dtype.size) // work) * unrolled
+    # Of a sample, and of what is enough of them.
+    numbers, enough = math.prod(volume[1:]) + math.prod(given[1:]), every // (_MOST_OF_ALL + 1)
+    return Size(every * dtype.size, least=max(0, enough - weights) // numbers + 1)
 
 
 def workspace_on_cpu(operation: Any, output: Size) -> Size:

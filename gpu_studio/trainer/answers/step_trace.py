@@ -265,7 +265,7 @@ class _Step:
                 around_bytes=holds.around + more,
                 outlived_bytes=holds.grown(late.get(path, holds)),
                 spared_bytes=spared.get(path, 0) if path in once else 0,
-                kernels=tuple((beside + more, scratch) for beside, scratch in holds.kernels),
+                kernels=tuple(each._replace(beside=each.beside + more) for each in holds.kernels),
             )
         return whole
 

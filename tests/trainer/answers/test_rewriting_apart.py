@@ -85,7 +85,7 @@ def test_that_a_term_that_is_moved_forward_is_kept_and_there_around_the_layer_an
         was,
         kept_bytes=was.kept_bytes + ROW,
         around_bytes=was.around_bytes + ROW,
-        kernels=tuple((beside + ROW, scratch) for beside, scratch in was.kernels),
+        kernels=tuple(each._replace(beside=each.beside + ROW) for each in was.kernels),
     )
     for layer in ("first", "last"):
         assert after[layer] == before[layer]

@@ -11,36 +11,44 @@ from typing import Any
 
 import tensorflow as tf
 
+from gpu_studio.trainer import environment
 from gpu_studio.trainer.answers import kernel_scratch
 
-ROOM, SAMPLES = 256 << 20, 16
+SAMPLES = 16
+ROOM = (256 << 20) + 3 * environment.last_cache_bytes()
 KINDS = {
     "a row": ((1, 60, 8), (1, 3, 8, 16)),
     "pictures": ((13, 13, 32), (3, 3, 32, 64)),
     "a large window": ((8, 8, 64), (7, 7, 64, 64)),
+    "volumes": ((16, 16, 16, 24), (1, 1, 1, 24, 24)),
+    "small volumes": ((4, 4, 4, 4), (3, 3, 3, 4, 4)),
 }
 """A sample's shape, and that of the filter."""
-SAME = {"strides": [1] * 4, "padding": "SAME"}
 
 
 def taken(shape: tuple[int, ...], window: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """Make the images, the filter, and the gradient of what the convolution makes of them."""
-    made = (SAMPLES, *shape[:2], window[-1])
+    made = (SAMPLES, *shape[:-1], window[-1])
     return tf.zeros((SAMPLES, *shape)), tf.zeros(window), tf.zeros(made)
+
+
+def same(image: Any) -> dict[str, Any]:
+    """How the window moves over images or volumes."""
+    return {"strides": [1] * image.shape.rank, "padding": "SAME"}
 
 
 def of_filter(image: Any, weights: Any, made: Any) -> Any:
     """The gradient of the filter."""
-    return tf.raw_ops.Conv2DBackpropFilter(
-        input=image, filter_sizes=weights.shape, out_backprop=made, **SAME
-    )
+    raw = tf.raw_ops
+    run = raw.Conv2DBackpropFilter if image.shape.rank == 4 else raw.Conv3DBackpropFilterV2
+    return run(input=image, filter_sizes=weights.shape, out_backprop=made, **same(image))
 
 
 def of_input(image: Any, weights: Any, made: Any) -> Any:
     """The gradient of the images."""
-    return tf.raw_ops.Conv2DBackpropInput(
-        input_sizes=image.shape, filter=weights, out_backprop=made, **SAME
-    )
+    raw = tf.raw_ops
+    run = raw.Conv2DBackpropInput if image.shape.rank == 4 else raw.Conv3DBackpropInputV2
+    return run(input_sizes=image.shape, filter=weights, out_backprop=made, **same(image))
 
 
 def held(run: Any, shape: tuple[int, ...], window: tuple[int, ...]) -> int:
@@ -56,12 +64,14 @@ def held(run: Any, shape: tuple[int, ...], window: tuple[int, ...]) -> int:
 def foreseen(run: Any, shape: tuple[int, ...], window: tuple[int, ...]) -> int:
     """Return the bytes that are reckoned for the operation it makes."""
     with tf.Graph().as_default():
-        return kernel_scratch.scratch_on_cpu(run(*taken(shape, window)).op, []).fixed
+        needed = kernel_scratch.scratch_on_cpu(run(*taken(shape, window)).op, [])
+        return needed.bytes(SAMPLES)
 
 
 def main() -> None:
     """Measure both gradients of each kind of convolution."""
-    tf.zeros((ROOM // 4,)).numpy()  # one region, of which everything later is a part
+    # One region, of which everything later is a part.
+    tf.raw_ops.Empty(shape=(ROOM,), dtype=tf.uint8)
     found = {
         f"{of} of {name}": {"held": held(run, *shapes), "foreseen": foreseen(run, *shapes)}
         for name, shapes in KINDS.items()
