@@ -254,7 +254,7 @@ class Charts(Scrolled):
         begin = -earlier.seconds if earlier is not None else 0.0
         self.time.set_extent(Extent(history.seconds or 0.0, run.live, begin=begin))
         self._look_closer()
-        if self._is_new("steps", (history.losses.total, near)):
+        if self._is_new("steps", (history.losses, history.started)):
             self.loss.show_steps(history)
         if self._is_new("epochs", (len(history.epochs), history.epochs.last)):
             self.loss.show_epochs(history)

@@ -17,7 +17,7 @@ import numpy as np
 from gpu_studio.common import figures
 from gpu_studio.hardware.sample_points import HOST, Figure
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.series import Array, MemorySeries, Series
+from gpu_studio.runs.reading.series import MemorySeries, Series
 from gpu_studio.runs.results.run_cards import RunCard, card_numbers, run_cards, uses_cards
 from gpu_studio.ui.kit import Tokens, device_place, mix
 from gpu_studio.ui.kit.plots.backdrop import Limit
@@ -239,21 +239,19 @@ _LINE_WORDS: Final[dict[Figure, str]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveLine:
-    """One curve: times in seconds since 1970, shape (points,), and as many values.
+    """One curve, of a `series` along times in seconds since 1970.
 
     It goes when all the names of the legend that it `belongs` to are hidden; its own where there
-    are none. `what` it shows stands over its column in a table; `series` is where it comes from.
-    With the line named `down_to`, if there is one, it encloses a band.
+    are none. `what` it shows stands over its column in a table. With the line named `down_to`, if
+    there is one, it encloses a band.
     """
 
     name: str
     style: Style
-    times: Array
-    values: Array
+    series: Series
     longest_gap: float = math.inf
     belongs: tuple[str, ...] = ()
     what: str = ""
-    series: Series | None = None
     down_to: str = ""
 
 
@@ -363,8 +361,7 @@ def _recorded_line(record: CardRecord, key: str, figure: Figure, style: Style) -
     if series is None:
         return None
     gap = record.figures.longest_gap(key, figure)
-    times, values = series.column("time"), series.column("value")
-    return CurveLine(f"{key} {figure}", style, times, values, gap, series=series)
+    return CurveLine(f"{key} {figure}", style, series, gap)
 
 
 def _host(tokens: Tokens) -> str:

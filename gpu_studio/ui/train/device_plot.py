@@ -201,9 +201,7 @@ def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[Curv
     for device in sorted(devices, key=lambda device: device.place is not None):
         series = history.memory[device.name]
         what, style = f"{device.name} in use", style_of(device.place)
-        line = CurveLine(
-            device.name, style, series.times, series.used, what=what, series=series.series
-        )
+        line = CurveLine(device.name, style, series.series, what=what)
         floor = series.floor
         if not _has_bands(devices) or not len(floor):
             lines.append(line)
@@ -211,11 +209,9 @@ def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[Curv
         edge = CurveLine(
             f"{device.name} between steps",
             edge_style_of(device.place),
-            floor.x,
-            floor.y,
+            floor,
             belongs=(device.name,),
             what=f"{device.name} between steps",
-            series=floor,
         )
         lines += [edge, replace(line, down_to=edge.name)]
     return lines
@@ -240,7 +236,7 @@ def _is_far(cards: list[CurveLine], devices: list[DeviceMemoryNow]) -> bool:
 
 
 def _highest(lines: list[CurveLine]) -> float:
-    return max(float(line.values.max()) for line in lines)
+    return max(float(line.series.y.max()) for line in lines)
 
 
 def _word(history: History) -> str:
@@ -257,7 +253,7 @@ def _about_cards(
     made_up = record.picture.marked if uses_cards(history.devices) else ""
     if not far:
         return made_up, made_up
-    size = figures.size(int(max(line.values[-1] for line in cards)))
+    size = figures.size(int(max(line.series.y[-1] for line in cards)))
     several = f"{_word(history)}s up to" if len(cards) > 1 else _word(history)
     return joined(f"{several} {size}, above the view", made_up), joined(
         f"{_word(history)} {size}", made_up
@@ -382,7 +378,7 @@ class DevicePlot(TimePlot):
         for line in drawing.lines:
             self.belong(line.name, *(line.belongs or (line.name,)))
             self.head(line.name, f"{line.what} ({_UNITS[self.view]})")
-            self.feed(line.name, line.times, line.values, origin, line.longest_gap, line.series)
+            self.feed_series(line.name, line.series, origin, line.longest_gap)
             if line.down_to:
                 self.enclose(line.name, line.down_to)
         self.canvas.set_nothing(drawing.nothing)

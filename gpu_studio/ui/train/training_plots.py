@@ -173,11 +173,10 @@ class LossPlot(TimePlot):
         time.window_changed.connect(lambda: self.all.setVisible(not time.window.whole))
 
     def show_steps(self, history: History) -> None:
-        """Feed the curves of the steps."""
+        """Have the curves of the steps follow the run's losses."""
         if history.started is not None:
-            times, losses = history.losses.column("time"), history.losses.column("loss")
             for name in ("steps", "train"):
-                self.feed(name, times, losses, history.started.time, series=history.losses)
+                self.feed_series(name, history.losses, history.started.time)
 
     def show_epochs(self, history: History) -> None:
         """Feed the curve of the validation data."""
@@ -195,8 +194,8 @@ class LossPlot(TimePlot):
             for name in (EARLIER, EARLIER_VALIDATION):
                 self.curve_called(name).forget()
             return
-        before, losses, epochs = earlier.seconds, earlier.history.losses, earlier.history.epochs
-        self.feed(EARLIER, losses.column("time"), losses.column("loss"), before, series=losses)
+        before, epochs = earlier.seconds, earlier.history.epochs
+        self.feed_series(EARLIER, earlier.history.losses, before)
         self.feed(EARLIER_VALIDATION, epochs.times, epochs.metric("val_loss"), before)
 
     def show_state(self, history: History) -> None:

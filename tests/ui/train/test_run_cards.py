@@ -159,7 +159,8 @@ def test_that_each_card_is_drawn_faintly_behind_the_device_whose_card_it_is(runs
     assert [line.name for line in drawing.lines] == [
         f"{EIGHT[7].card} memory", f"{EIGHT[6].card} memory", "GPU:0", "GPU:1",
     ]  # fmt: skip
-    assert [line.values[0] for line in drawing.lines[:2]] == [used_mib(7) * MIB, used_mib(6) * MIB]
+    begun = [line.series.y[0] for line in drawing.lines[:2]]
+    assert begun == [used_mib(7) * MIB, used_mib(6) * MIB]
     assert [line.style.dash for line in drawing.lines[:2]] == [
         line.style.dash for line in drawing.lines[2:]
     ]
@@ -230,7 +231,7 @@ def test_that_utilisation_is_a_strong_line_a_card_with_its_newest_value(runs_dir
         ("GPU:0–1", "77 %"),
         ("GPU:2–3", "70 %"),
     ]
-    assert [line.values[-1] for line in drawing.lines] == [77, 70]
+    assert [line.series.y[-1] for line in drawing.lines] == [77, 70]
     assert [entry.value for entry in figure_drawing(history, record, "power").entries] == [
         "330 W",
         "340 W",
@@ -252,7 +253,7 @@ def test_that_a_mig_instance_says_why_it_has_no_utilisation(runs_dir, record):
     card = cards("MIG")[0]
     history = history_of(runs_dir, devices=1, identities=[(card.instances[0].card, card.bus_id)])
     fed(record, history, [card])
-    assert memory_drawing(history, record).lines[0].values[-1] == used_mib(20) * MIB
+    assert memory_drawing(history, record).lines[0].series.y[-1] == used_mib(20) * MIB
     drawing = figure_drawing(history, record, "utilisation")
     assert (list(drawing.lines), drawing.nothing) == ([], NO_UTILISATION["utilisation_percent"])
 

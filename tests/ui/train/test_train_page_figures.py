@@ -364,7 +364,7 @@ def test_that_now_the_plot_and_the_table_tell_the_most_since_the_sample_before(r
     drawing = memory_drawing(history, record)
     line = next(line for line in drawing.lines if line.name == "GPU:0")
     edge = next(edge for edge in drawing.lines if edge.name == line.down_to)
-    assert (line.values.tolist(), edge.values.tolist()) == ([80 * MIB], [10 * MIB])
+    assert (line.series.y.tolist(), edge.series.y.tolist()) == ([80 * MIB], [10 * MIB])
     assert edge.belongs == ("GPU:0",)
 
 

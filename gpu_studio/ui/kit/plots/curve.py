@@ -1,4 +1,4 @@
-"""One curve of a plot, created once and fed often."""
+"""One curve of a plot, created once; it is fed often, or follows a series that grows."""
 
 from __future__ import annotations
 
@@ -102,6 +102,7 @@ class PlotCurve:
         self.down_to: PlotCurve | None = None
         self._band: QGraphicsPathItem | None = None
         self._times, self._values, self._origin = _NOTHING, _NOTHING, 0.0
+        self._followed: Series | None = None
         self._pyramid: Pyramid | None = None
         self._near: Near | None = None
         self._coarse = (0, 1.0)
@@ -128,6 +129,7 @@ class PlotCurve:
 
         `near` replaces a part of it by what is known point by point.
         """
+        self._take_in()
         parts = self._parts()
         if len(parts) == 1:
             return self._times, self._values
@@ -175,21 +177,34 @@ class PlotCurve:
         if self._dots is not None:
             self._dots.setBrush(QColor(self.style.colour(tokens)))
 
-    def set_series(
-        self, times: Array, values: Array, origin: float, series: Series | None = None
-    ) -> None:
+    def set_series(self, times: Array, values: Array, origin: float) -> None:
         """Take sorted times, shape (points,), and as many values.
 
         The arrays are read when the curve is drawn.
-
-        Where they come from a `series`, a long curve is drawn without a look at every point, and
-        what is near of it, point by point.
         """
+        self._followed = None
         self._times, self._values, self._origin = times, values, origin
-        self._pyramid, self._near = (
-            (None, None) if series is None else (series.pyramid, series.near)
-        )
-        self._coarse = (0, 1.0) if series is None else series.thinned
+        self._pyramid, self._near, self._coarse = None, None, (0, 1.0)
+
+    def follow(self, series: Series, origin: float) -> None:
+        """Draw what is in `series` whenever it is drawn from now on.
+
+        A long one is drawn without a look at every point, and what is near of it, point by point.
+        """
+        self._followed, self._origin = series, origin
+
+    @property
+    def grown(self) -> bool:
+        """Whether the series that it follows has come to something that was not drawn yet."""
+        series = self._followed
+        return series is not None and (series.total, series.near) != self._drawn[1:3] and self.shown
+
+    def _take_in(self) -> None:
+        """Take the series that it follows, if any, as it is now: what was taken may have moved."""
+        series = self._followed
+        if series is not None:
+            self._times, self._values = series.x, series.y
+            self._pyramid, self._near, self._coarse = series.pyramid, series.near, series.thinned
 
     def forget(self) -> None:
         """Have no points."""
@@ -200,6 +215,7 @@ class PlotCurve:
 
         `left_out`: a value had no height.
         """
+        self._take_in()
         wanted = self._version(view, scale)
         if self._pyramid is None or wanted != self._drawn:
             self._drawn, self._range = wanted, self._draw(view, scale)

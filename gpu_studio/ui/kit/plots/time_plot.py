@@ -47,8 +47,9 @@ _SOONEST_MS, _LATEST_MS = 200.0, 1000.0
 class TimePlot(CardFrame):
     """Named curves over a shared time axis.
 
-    `feed` gives a curve its series, `refresh` draws, if there is something new and the card can be
-    seen: at most five times a second, and less often where a second is less than a pixel.
+    `feed` gives a curve its points, `feed_series` one that grows by itself; `refresh` draws, if
+    there is something new and the card can be seen: at most five times a second, and less often
+    where a second is less than a pixel.
     """
 
     def __init__(
@@ -180,17 +181,23 @@ class TimePlot(CardFrame):
         values: Array,
         origin: float,
         longest_gap: float = math.inf,
-        series: Series | None = None,
     ) -> None:
-        """Give a curve its series.
+        """Give a curve its points.
 
         Sorted times, shape (points,), where `origin` is the run's start.
 
-        The line is broken where nothing is known for longer than `longest_gap` seconds. They come
-        from `series`.
+        The line is broken where nothing is known for longer than `longest_gap` seconds.
         """
         self._curves[name].longest_gap = longest_gap
-        self._curves[name].set_series(times, values, origin, series)
+        self._curves[name].set_series(times, values, origin)
+        self._stale = True
+
+    def feed_series(
+        self, name: str, series: Series, origin: float, longest_gap: float = math.inf
+    ) -> None:
+        """Have a curve show what is in `series` now, and what comes to it."""
+        self._curves[name].longest_gap = longest_gap
+        self._curves[name].follow(series, origin)
         self._stale = True
 
     def set_legend(self, entries: Sequence[LegendEntry]) -> None:
@@ -201,8 +208,14 @@ class TimePlot(CardFrame):
 
     def refresh(self) -> None:
         """Draw what is new, if it is due and visible."""
-        if self._stale and self.isVisible() and self._since.hasExpired(round(self._pause_ms())):
+        if not self.isVisible() or not self._since.hasExpired(round(self._pause_ms())):
+            return
+        if self._stale or self._has_grown:
             self._draw()
+
+    @property
+    def _has_grown(self) -> bool:
+        return any(curve.grown for curve in self._curves.values())
 
     def draw_soon(self) -> None:
         """Draw at once, or when the card is shown again: after an action of the user."""
@@ -213,7 +226,7 @@ class TimePlot(CardFrame):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Draw what has come while nobody could see it."""
         super().showEvent(event)
-        if self._stale:
+        if self._stale or self._has_grown:
             self._draw()
 
     def _draw(self) -> None:

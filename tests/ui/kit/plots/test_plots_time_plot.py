@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
+from gpu_studio.runs.reading.series import Near, Series
 from gpu_studio.ui.kit.plots import time_plot
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG, PERCENT
 from gpu_studio.ui.kit.plots.backdrop import LANE, Limit, PlotMarks
@@ -216,6 +217,41 @@ def test_that_new_points_wait_until_it_is_time_to_draw(qtbot, plot, monkeypatch)
         return plot.redraws == before + 1
 
     qtbot.waitUntil(drawn_again)
+
+
+def test_that_a_series_that_grows_is_drawn_without_being_fed_again(qtbot, plot, monkeypatch):
+    for name in ("_SOONEST_MS", "_LATEST_MS"):
+        monkeypatch.setattr(time_plot, name, 1.0)
+    series = Series("time", "loss", by="loss", along="time")
+    plot.feed_series("train", series, START)
+
+    def values():
+        plot.refresh()
+        return drawn(plot)[1].tolist()
+
+    series.add([START, START + 1], [5.0, 6.0])
+    qtbot.waitUntil(lambda: values() == [5.0, 6.0])
+    series.add(START + 2, 7.0)
+    qtbot.waitUntil(lambda: values() == [5.0, 6.0, 7.0])
+
+
+def test_that_a_curve_has_grown_by_what_its_series_has_and_its_picture_has_not(plot):
+    series, closer = (Series("time", "loss", by="loss", along="time") for _ in range(2))
+    curve = plot.curve_called("train")
+    series.add([START, START + 10], [5.0, 6.0])
+    plot.feed_series("train", series, START)
+    plot.draw_soon()
+    assert not curve.grown
+    closer.add([START + 4, START + 5], [1.0, 2.0])
+    series.near = Near(START + 4, START + 5, closer)
+    assert curve.grown
+    plot.draw_soon()
+    assert not curve.grown
+    assert drawn(plot)[1].tolist() == [5.0, 1.0, 2.0, 6.0]
+    curve.show(False)
+    series.add(START + 11, 7.0)
+    assert not curve.grown, "nobody sees it"
+    assert curve.series[1].tolist() == [5.0, 1.0, 2.0, 6.0, 7.0]
 
 
 def test_that_new_points_in_the_same_ranges_leave_the_backdrop_as_it_was_painted(
