@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,14 +54,6 @@ class ActionSet(QObject):
 
     def __getitem__(self, name: str) -> QAction:
         return self._actions[name]
-
-    def bind(self, handlers: Mapping[str, Callable[[], object]]) -> None:
-        """Call the handler of its id whenever an action is done.
-
-        Raises KeyError if one is missing.
-        """
-        for name, action in self._actions.items():
-            _connect(action, handlers[name])
 
     def all(self) -> list[QAction]:
         """Every action, in the order of the declaration."""
@@ -117,10 +109,6 @@ class ActionSet(QObject):
         for name, action in self._actions.items():
             if self._specs[name].icon:
                 action.setIcon(icon(self._specs[name].icon, self._theme.tokens))
-
-
-def _connect(action: QAction, handler: Callable[[], object]) -> None:
-    action.triggered.connect(lambda: handler())
 
 
 def _menu_of(spec: ActionSpec, menus: dict[str, QMenu]) -> QMenu:

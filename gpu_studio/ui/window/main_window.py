@@ -162,7 +162,8 @@ class MainWindow(WindowFrame):
 
     def _bind(self) -> None:
         services, pages = self.services, self.pages
-        self.actions_.bind(
+        wiring.bind(
+            self.actions_,
             {
                 **wiring.of_window(services, pages),
                 **wiring.of_pages(pages),
@@ -179,7 +180,7 @@ class MainWindow(WindowFrame):
                 **wiring.of_shown_run(pages, lambda: self.run_list.find()),
                 **wiring.of_plots(pages),
                 **wiring.of_benchmarks(pages),
-            }
+            },
         )
 
     def _connect(self) -> None:

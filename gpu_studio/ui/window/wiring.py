@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.contract import RunDirectory
@@ -36,6 +37,7 @@ from gpu_studio.ui.window.study_making import StudyMaking
 
 if TYPE_CHECKING:
     from gpu_studio.ui.devices.devices_page import DevicesFile
+    from gpu_studio.ui.kit.action_set import ActionSet
     from gpu_studio.ui.lab.result_files import FileKind
     from gpu_studio.ui.train.plot_files import Kind
     from gpu_studio.ui.train.train_page import TrainPage
@@ -43,6 +45,19 @@ if TYPE_CHECKING:
 
 Handlers = Mapping[str, Callable[[], object]]
 Appliers = Mapping[str, Callable[[Any], object]]
+
+
+def bind(actions: ActionSet, handlers: Handlers) -> None:
+    """Call the handler of its id whenever an action is done.
+
+    Raises KeyError if one is missing.
+    """
+    for action in actions.all():
+        _bind(action, handlers[action.objectName()])
+
+
+def _bind(action: QAction, handler: Callable[[], object]) -> None:
+    action.triggered.connect(lambda: handler())
 
 
 def of_plans(

@@ -28,7 +28,7 @@ from gpu_studio.ui.lab.benchmarks_section import Around, BenchmarksSection
 from gpu_studio.ui.lab.lab_page import LabPage
 from gpu_studio.ui.lab.results_side import OF_MACHINE, OF_PLAN
 from gpu_studio.ui.window.actions.lab_actions import BENCHMARK
-from gpu_studio.ui.window.wiring import of_benchmarks
+from gpu_studio.ui.window.wiring import bind, of_benchmarks
 
 HERE = Machine(cpu_cores=2, cpu_name="a CPU")
 PLAN = AbsolutePlan(Plan(name="Four", devices=DeviceSettings(carve=(Carve("CPU:0", (0,) * 4),))))
@@ -81,7 +81,7 @@ def make(theme, settings, qtbot) -> Make:
         asked = Around(lambda: told.machine, lambda: told.plan, lambda: told.training)
         section = BenchmarksSection(theme, settings, actions, notice, asked, told.command or None)
         page = LabPage(theme, settings, (section,), window)
-        actions.bind(of_benchmarks(SimpleNamespace(benchmarks=section)))
+        bind(actions, of_benchmarks(SimpleNamespace(benchmarks=section)))
 
         def allow() -> None:
             for spec in BENCHMARK:
