@@ -36,15 +36,17 @@ run: ## Open the window with a plan for this machine; without a display, train t
 # Beside the checks, which take one core, the tests are compiled, else each worker would compile all of them at its start,
 # and so are the tables of letters that Hypothesis keeps; the library of the practice cards is built, for which tests would
 # wait.
-test: ## Check the source, then run all tests (twenty to thirty minutes on two cores)
+# What tests show at length is left to `make whole`, but where ARGS names them.
+IN_SHORT = $(if $(GPU_STUDIO_WHOLE_PARITY)$(findstring tests/,$(ARGS)),,-m "not whole")
+test: ## Check the source, then test every rule (eight minutes on two cores)
 	@$(PREPARE) test
 	@{ $(PYTEST) --collect-only -qq -p no:cacheprovider; $(VENV_PYTHON) tests/support/fake_cards.py; \
 	$(VENV_PYTHON) -c "from hypothesis.strategies import text; text().validate()"; } >/dev/null 2>&1 & \
 	$(MAKE) --no-print-directory static; checked=$$?; wait; exit $$checked
-	@$(PYTEST) $(FOR_ALL) $(IN_PARALLEL) $(ARGS)
+	@$(PYTEST) $(FOR_ALL) $(IN_PARALLEL) $(IN_SHORT) $(ARGS)
 
 # What is written into tests/export/proven.json belongs into the commit.
-whole: ## Run all tests, train what was proven before, too, and every pair of models and strategies (more than an hour)
+whole: ## Test every rule at length, too: all pairs of models and strategies, by real pointers, on real schedulers (an hour)
 	@GPU_STUDIO_WHOLE_PARITY=1 $(MAKE) --no-print-directory test
 
 # The tests of pages and charts take nearly as long as all others of these: they run where ARGS names them. Properties are
@@ -53,7 +55,7 @@ WITHOUT_WINDOW = $(if $(findstring tests/,$(ARGS)),,--ignore=tests/ui)
 quick: ## Run the tests that take about a minute together; those of the window's parts with ARGS=tests/ui
 	@$(PREPARE) test
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(PYTEST) --numprocesses=$(shell nproc) $(IN_PARALLEL) \
-		-m "not slow and not window and not processes" $(WITHOUT_WINDOW) $(ARGS)
+		-m "not slow and not window and not processes and not whole" $(WITHOUT_WINDOW) $(ARGS)
 
 check: ## Check style, types, names, and who imports whom
 	@$(PREPARE) check

@@ -21,6 +21,7 @@ pytest_plugins = [
     "patience",
     "hygiene",
     "file_scheduler",
+    "long_proofs",
     "proven",
     "fake_cards",
     "x_display",

@@ -11,6 +11,7 @@ import pytest
 from patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
+SHORT = " -m not whole"
 RECORDER = '#!/bin/sh\necho "$*" >> "{calls}"\n{then}\n'
 
 
@@ -100,7 +101,7 @@ def test_that_nothing_starts_when_the_set_up_fails(tree):
     assert calls(tree) == ["packaging/setup/prepare.py run"]
 
 
-def test_that_test_checks_the_source_and_runs_everything(tree):
+def test_that_test_checks_the_source_and_tests_every_rule(tree):
     done = run(tree, "make", "test")
     assert done.returncode == 0
     first, *between, last = calls(tree)
@@ -112,7 +113,7 @@ def test_that_test_checks_the_source_and_runs_everything(tree):
     assert "not slow" not in last
 
 
-def test_that_whole_runs_what_test_does_and_trains_what_was_proven(tree):
+def test_that_whole_runs_what_test_does_and_long_proofs_and_trains_what_was_proven(tree):
     told = RECORDER.format(
         calls=tree / "calls.txt", then=f'echo "$GPU_STUDIO_WHOLE_PARITY" >> {tree}/whole'
     )
@@ -121,8 +122,16 @@ def test_that_whole_runs_what_test_does_and_trains_what_was_proven(tree):
     without = calls(tree)
     assert set((tree / "whole").read_text().split()) == set()
     assert run(tree, "make", "whole").returncode == 0
-    assert sorted(calls(tree)) == sorted(2 * without)
+    at_length = [call.replace(SHORT, "") for call in without]
+    assert at_length != without
+    assert sorted(calls(tree)) == sorted(without + at_length)
     assert set((tree / "whole").read_text().split()) == {"1"}
+
+
+def test_that_test_leaves_long_proofs_to_whole_but_where_they_are_named(tree):
+    for named, left in (("-x", True), ("-x tests/e2e", False)):
+        run(tree, "make", "test", f"ARGS={named}", GPU_STUDIO_WHOLE_PARITY="")
+        assert (SHORT in calls(tree)[-1]) is left
 
 
 def test_that_the_tests_are_compiled_beside_the_checks_and_before_they_run(tree):
@@ -143,14 +152,14 @@ def test_that_no_test_runs_of_a_source_that_a_check_refuses(tree):
 def test_that_quick_leaves_out_the_slow_and_the_window(tree):
     run(tree, "make", "quick", "ARGS=-x")
     assert calls(tree)[-1].endswith(
-        " -m not slow and not window and not processes --ignore=tests/ui -x"
+        " -m not slow and not window and not processes and not whole --ignore=tests/ui -x"
     )
 
 
 def test_that_quick_runs_a_part_of_the_window_that_is_named(tree):
     run(tree, "make", "quick", "ARGS=-x tests/ui/plan")
     assert calls(tree)[-1].endswith(
-        " -m not slow and not window and not processes -x tests/ui/plan"
+        " -m not slow and not window and not processes and not whole -x tests/ui/plan"
     )
 
 

@@ -1,0 +1,34 @@
+"""A pytest plugin: a test that `make test` leaves to `make whole` says which shorter one it repeats.
+
+`@pytest.mark.whole("tests/ui/plan/test_carve_editor.py")` stands on a test that shows at length
+what the named file shows in short: by a real pointer from end to end, by further models or
+strategies, with thousands of examples. So `make test` still sees each rule broken.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+MARK = "whole"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Raises UsageError for a test that names no file, or one that `make test` does not run."""
+    run = {item.path for item in items if item.get_closest_marker(MARK) is None}
+    seen = {item.path for item in items}
+    for item in items:
+        if (mark := item.get_closest_marker(MARK)) is None:
+            continue
+        if not mark.args:
+            raise pytest.UsageError(f"{item.nodeid}: name the shorter test, whole(FILE).")
+        for brief in map(config.rootpath.joinpath, mark.args):
+            _check(item, brief, collected=brief in seen, runs=brief in run)
+
+
+def _check(item: pytest.Item, brief: Path, *, collected: bool, runs: bool) -> None:
+    if not brief.is_file():
+        raise pytest.UsageError(f"{item.nodeid}: its shorter test, {brief}, does not exist.")
+    if collected and not runs:
+        raise pytest.UsageError(f"{item.nodeid}: `make test` runs nothing of {brief} either.")
