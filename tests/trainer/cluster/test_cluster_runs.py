@@ -1,7 +1,7 @@
 """Runs of several processes, for real: they train what one device trains, whatever happens.
 
-GPU_STUDIO_WHOLE_PARITY=1 tests one, two and three workers with a convolution and a stream, twice,
-and resumes with fewer."""
+At length: one, two and three workers with a convolution and a stream, twice, and resumed by fewer.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ from gpu_studio.runs.resume import choose
 
 pytestmark = pytest.mark.slow
 
-WHOLE = "GPU_STUDIO_WHOLE_PARITY" in os.environ
 # A batch of 50 divides neither the samples nor the replicas, and how many steps a call has is
 # measured. Of the layers, one has statistics of the batch.
 TRAINING = (
@@ -147,7 +146,7 @@ CASES = {
 }
 
 
-@pytest.mark.skipif(not WHOLE, reason="GPU_STUDIO_WHOLE_PARITY=1 tests it")
+@pytest.mark.whole(__file__)
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("case", CASES)
 def test_that_any_number_of_workers_trains_as_one_device(
@@ -159,7 +158,7 @@ def test_that_any_number_of_workers_trains_as_one_device(
         assert_equal(run.finish(), reference)
 
 
-@pytest.mark.skipif(not WHOLE, reason="GPU_STUDIO_WHOLE_PARITY=1 tests it")
+@pytest.mark.whole(__file__)
 def test_that_two_workers_twice_train_the_same_to_the_last_bit(tmp_path: Path) -> None:
     runs = []
     for _ in range(2):
@@ -170,7 +169,7 @@ def test_that_two_workers_twice_train_the_same_to_the_last_bit(tmp_path: Path) -
         np.testing.assert_array_equal(runs[1].weights()[name], weights)
 
 
-@pytest.mark.skipif(not WHOLE, reason="GPU_STUDIO_WHOLE_PARITY=1 tests it")
+@pytest.mark.whole(__file__)
 def test_that_two_workers_go_on_where_three_have_stopped_and_to_mirrored_and_back(
     tmp_path: Path,
 ) -> None:
@@ -191,7 +190,7 @@ def test_that_two_workers_go_on_where_three_have_stopped_and_to_mirrored_and_bac
         np.testing.assert_allclose(weights[name], expected, rtol=0, atol=WEIGHTS)
 
 
-@pytest.mark.skipif(not WHOLE, reason="GPU_STUDIO_WHOLE_PARITY=1 tests it")
+@pytest.mark.whole(__file__)
 @pytest.mark.parametrize(("index", "number"), [(0, signal.SIGKILL), (1, signal.SIGSTOP)])
 def test_that_nothing_is_lost_with_a_worker(
     alone: Finished, index: int, number: signal.Signals, tmp_path: Path
