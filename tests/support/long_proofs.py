@@ -1,4 +1,4 @@
-"""A pytest plugin: a test that `make test` leaves to `make whole` says which shorter one it repeats.
+"""A pytest plugin: a test that is left to `make whole` says which shorter one it repeats.
 
 `@pytest.mark.whole("tests/ui/plan/test_carve_editor.py")` stands on a test that shows at length
 what the named file shows in short: by a real pointer from end to end, by further models or

@@ -74,6 +74,22 @@ OURS = ("model.frozen", "training.phases")
 WHOLE = "GPU_STUDIO_WHOLE_PARITY" in os.environ
 
 
+def in_turn(cases: Mapping[str, Case], way: str) -> dict[str, Case]:
+    """Those of all cases that are trained one way: each without a strategy and by one in turn.
+
+    `make whole` trains each by all of them.
+    """
+    others = [each for each in WAYS if each != "none"]
+    if WHOLE or way not in others:
+        return dict(cases)
+    turn = others.index(way)
+    return {
+        name: each
+        for number, (name, each) in enumerate(cases.items())
+        if number % len(others) == turn
+    }
+
+
 class Trained(dict[str, dict[str, Any]]):
     """What became of every case in every way and by "fit".
 
@@ -90,11 +106,14 @@ class Trained(dict[str, dict[str, Any]]):
         self._folder, self._cases, self._left_out = folder, cases, left_out
 
     def __missing__(self, way: str) -> dict[str, Any]:
-        cases = self._cases(way if way in WAYS else "none")
-        if way not in WAYS:
-            cases = {name: each for name, each in cases.items() if name not in self._left_out}
+        cases = self._cases(way) if way in WAYS else self._of_any_way()
         self[way] = results(WAYS.get(way, "fit"), cases, self._folder)
         return self[way]
+
+    def _of_any_way(self) -> dict[str, Case]:
+        """The cases that are held against `fit`: as they are without a strategy if they are."""
+        cases = {name: case for way in reversed(WAYS) for name, case in self._cases(way).items()}
+        return {name: case for name, case in cases.items() if name not in self._left_out}
 
 
 def results(way: Any, cases: Mapping[str, Case], folder: Path) -> dict[str, Any]:

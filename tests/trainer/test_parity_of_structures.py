@@ -25,11 +25,11 @@ NAMES = (
     "types",
 )
 CHOSEN = {
-    "none": NAMES,
+    "none": ("two_outputs", "weights", "nested", "masked", "single_numbers"),
     "one_device": (),
-    "mirrored": ("two_inputs", "each_weighed", "texts", "types"),
+    "mirrored": ("each_weighed", "texts"),
     "central_storage": (),
-    "placed": ("dicts", "no_targets", "types"),
+    "placed": ("dicts", "types"),
 }
 
 

@@ -86,22 +86,11 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 IN_ONE_PART = ("masked steps",)
 CHOSEN = {
-    "none": (
-        "one sigmoid, bools",
-        "one logit, bytes",
-        "ids as floats",
-        "labels",
-        "balances",
-        "places apart",
-        "an autoencoder",
-        "masked steps",
-        "a class ignored",
-        "spots",
-    ),
-    "one_device": ("spots",),
-    "mirrored": ("one sigmoid, bools", "places apart", "masked steps"),
+    "none": ("one logit, bytes", "ids as floats", "places apart", "an autoencoder"),
+    "one_device": (),
+    "mirrored": ("one sigmoid, bools", "masked steps"),
     "central_storage": ("a class ignored",),
-    "placed": ("labels", "spots", "masked steps", "a class ignored"),
+    "placed": ("labels", "spots"),
 }
 
 

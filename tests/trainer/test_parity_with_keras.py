@@ -1,6 +1,7 @@
 """Every strategy trains what plain Keras `fit` trains.
 
-Losses of epochs, of validation and test, and weights, to 1e-5.
+Losses of epochs, of validation and test, and weights, to 1e-5. Each plan is trained without a
+strategy and by one of the others in turn; GPU_STUDIO_WHOLE_PARITY=1 trains each by all of them.
 
 The reference is `fit` itself, given the samples in the plan's order. 90 samples in batches of 20
 leave a last batch of 10, over two replicas or two micro-batches.
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parity_jobs import CLOSE, TESTED, VALIDATED, WAYS, Case, Trained
+from parity_jobs import CLOSE, TESTED, VALIDATED, WAYS, Case, Trained, in_turn
 
 pytestmark = pytest.mark.slow
 
@@ -116,7 +117,7 @@ def cases_of(way: str) -> dict[str, Case]:
     in_one_part = {} if way in REPLICAS else IN_ONE_PART
     together |= APART if way == "mirrored" else {}
     together |= COMPILED | NOISE_BY_XLA | SIZED if way == "none" else {}
-    return CASES | together | in_one_part | NOISE
+    return in_turn(CASES, way) | together | in_turn(in_one_part, way) | NOISE
 
 
 COMPARED = [
@@ -129,7 +130,9 @@ COMPARED = [
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    return Trained(tmp_path_factory.mktemp("parity"), cases_of, left_out=NOISE | NOISE_BY_XLA)
+    return Trained(
+        tmp_path_factory.mktemp("parity"), cases_of, left_out=NOISE | NOISE_BY_XLA | APART
+    )
 
 
 def test_that_there_are_thirty_plans_and_more() -> None:
