@@ -35,6 +35,7 @@ def environment(x_environment: dict[str, str], tmp_path: Path) -> dict[str, str]
     }
 
 
+@pytest.mark.whole("tests/ui/lab/test_benchmarks_section.py")
 def test_that_a_benchmark_is_measured_and_its_heat_map_is_read(environment, runs, tmp_path) -> None:
     plan = tmp_path / "two.plan.toml"
     save(Plan(name="Two", devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),))), plan)

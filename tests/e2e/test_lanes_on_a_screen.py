@@ -98,6 +98,7 @@ def lanes(facts: Reported) -> dict[str, tuple[str, ...]]:
     return {layer: tuple(devices) for layer, devices in facts["layers"].items()}
 
 
+@pytest.mark.whole("tests/e2e/test_story_by_pointer.py")
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_trainer")
 def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, xdotool) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 import warm_python
+from long_proofs import in_short
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QTabBar, QToolButton
 
@@ -138,12 +139,13 @@ def reader(qtbot, open_window: Callable[..., MainWindow]) -> Reader:
     return Reader(qtbot, open_window(asker=warm_python.command(ASKER)))
 
 
-@pytest.mark.parametrize("number", [2, 3, 6, 7, 8])
+@pytest.mark.parametrize("number", in_short((2, 3, 6, 7, 8), (2,), __file__))
 def test_that_a_lesson_is_read_to_its_end(reader, number):
     reader.read(number)
     assert all(run.state in ("finished", "stopped") for run in reader.all_runs())
 
 
+@pytest.mark.whole(__file__)
 def test_that_memory_runs_out_on_purpose_and_the_way_out_is_found(
     qtbot, open_window, fake_cards, runs
 ):

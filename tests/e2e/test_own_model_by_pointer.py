@@ -79,6 +79,7 @@ def desk(x_environment: dict[str, str], tmp_path: Path, runs: Path) -> Iterator[
     assert program.returncode == 0
 
 
+@pytest.mark.whole("tests/e2e/test_story_by_pointer.py", "tests/ui/plan/test_allow_dialog.py")
 @pytest.mark.slow
 def test_that_one_s_own_model_is_allowed_seen_trained_and_looked_at_output_by_output(
     desk: Desk,

@@ -126,6 +126,7 @@ def settled(program: Program, part: str) -> list[int]:
     return place
 
 
+@pytest.mark.whole("tests/e2e/test_planned_run.py", "tests/ui/plan/test_strategy_tab.py")
 @pytest.mark.usefixtures("warm_trainer")
 def test_that_a_strategy_and_its_all_reduce_are_clicked_and_the_run_has_them(
     environment, two_cpus, runs, qtbot

@@ -189,6 +189,7 @@ def overfill(desk: Desk, runs: Path) -> None:
     desk.sees(lambda facts: facts["page"] == "plan")
 
 
+@pytest.mark.whole("tests/e2e/test_story_by_pointer.py", "tests/ui/window/test_practising.py")
 @pytest.mark.slow
 def test_that_a_card_that_is_not_there_is_carved_trained_on_filled_and_trained_on_again(
     desk: Desk, runs: Path

@@ -47,6 +47,7 @@ def program(environment: dict[str, str], made, runs: Path) -> Iterator[Program]:
         yield child
 
 
+@pytest.mark.whole("tests/ui/runs/test_runs_page_comparing.py")
 def test_that_two_runs_are_found_compared_zoomed_tagged_and_reported(
     program, environment, made, tmp_path
 ) -> None:

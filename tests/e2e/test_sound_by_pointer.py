@@ -90,6 +90,7 @@ def open_desk(x_environment: dict[str, str], runs: Path, tmp_path: Path) -> Open
     return opened
 
 
+@pytest.mark.whole("tests/ui/window/test_plan_leaving.py", "tests/ui/window/test_run_ends.py")
 def test_that_what_others_hold_unsaved_edits_and_the_ends_of_runs_are_told(
     open_desk, ended, tmp_path
 ) -> None:
@@ -105,6 +106,7 @@ def test_that_what_others_hold_unsaved_edits_and_the_ends_of_runs_are_told(
         see_the_loss_of_the_finished_run(desk)
 
 
+@pytest.mark.whole("tests/ui/window/test_one_list_of_problems.py")
 def test_that_a_layer_that_is_not_there_keeps_from_training_until_it_is_taken_out(
     open_desk, tmp_path
 ) -> None:

@@ -59,6 +59,7 @@ def desk(
         kill_trainers(runs)
 
 
+@pytest.mark.whole("tests/ui/window/test_studies_in_window.py")
 @pytest.mark.slow
 def test_that_a_scaling_study_is_made_followed_and_its_plan_opened(desk, runs, tmp_path) -> None:
     assert desk.sees(lambda facts: "Train" in facts["parts"])["page"] == "plan"

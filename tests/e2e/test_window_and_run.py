@@ -207,6 +207,7 @@ def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
     assert window.page == "plan"
 
 
+@pytest.mark.whole("tests/ui/window/test_main_window.py")
 def test_that_pause_and_resume_from_the_menu_reach_the_trainer(
     qtbot, open_window, runs, endless
 ) -> None:

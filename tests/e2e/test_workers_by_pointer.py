@@ -58,6 +58,9 @@ def desk(x_environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator
         kill_trainers(runs)
 
 
+@pytest.mark.whole(
+    "tests/ui/plan/test_cluster_section.py", "tests/trainer/cluster/test_cluster_runs.py"
+)
 @pytest.mark.slow
 def test_that_two_workers_are_planned_examined_trained_and_start_again_after_a_loss(
     desk: Desk, runs: Path

@@ -161,6 +161,7 @@ def test_that_one_whose_interpreter_is_gone_is_made_anew(made):
     assert imports(made, "pip")
 
 
+@pytest.mark.whole(__file__)
 def test_that_after_a_failed_download_a_later_try_succeeds_and_holds_the_smaller_lock_too(
     environment,
 ):

@@ -213,6 +213,7 @@ def test_that_the_installed_program_writes_a_plan_for_this_machine_and_accepts_i
     call("gpu-studio", "check", str(plan))
 
 
+@pytest.mark.whole(__file__)
 def test_that_the_installed_program_trains_on_the_bundled_digits(call, isolated_home):
     call("gpu-studio", "train", "--set", "training.epochs=1")
     (run,) = [
@@ -385,6 +386,7 @@ def write_empty_wheel(folder: Path, name: str, version: str, more: str) -> None:
         archive.writestr(f"{about}.dist-info/RECORD", "")
 
 
+@pytest.mark.whole(__file__)
 def test_that_pip_installs_the_wheel_with_all_it_asks_for_and_with_cuda_its_libraries(
     wheel, index, tmp_path
 ):

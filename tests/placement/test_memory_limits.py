@@ -114,6 +114,7 @@ def test_that_only_the_placement_that_was_found_is_within_the_limits(found: Foun
     assert max(totals(found.layers, found.facts)) < FOUND_AT_MOST
 
 
+@pytest.mark.whole(__file__)
 @pytest.mark.slow
 def test_that_slices_refuse_the_naive_placement_and_give_the_found_one_what_was_foretold(
     found: Found, fake_cards: Make, tmp_path: Path

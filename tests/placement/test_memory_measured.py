@@ -38,7 +38,10 @@ def wide() -> Plan:
 
 @pytest.fixture(
     scope="module",
-    params=[(memory_prediction.plan_of("cnn"), 128), (wide(), 32)],
+    params=[
+        (memory_prediction.plan_of("cnn"), 128),
+        pytest.param((wide(), 32), marks=pytest.mark.whole(__file__)),
+    ],
     ids=["cnn", "wide"],
 )
 def case(request):

@@ -9,6 +9,7 @@ import brute_force
 import numpy as np
 import pytest
 from brute_force import Holds, Tried
+from long_proofs import examples
 from made_graphs import held_as_predicted, model_of, with_kernels, work_on
 
 from gpu_studio.placement.search import OBJECTIVES, FoundPlacement, Lack, Objective, place
@@ -17,7 +18,7 @@ from gpu_studio.placement.work import Device, Work
 pytestmark = pytest.mark.slow
 
 COUNTS = (1, 2, 4, 7)
-CHAINS, GRAPHS, KNOWN = 500, 200, 40
+CHAINS, GRAPHS, KNOWN = map(examples, (500, 200, 40))
 
 
 @dataclass(frozen=True)

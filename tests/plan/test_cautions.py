@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from long_proofs import examples
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan
 from plan_strategies import machines, plans
 
@@ -95,7 +96,7 @@ def test_that_a_replica_on_each_of_several_workers_has_company_and_shares_the_ba
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(plans(), machines())
 def test_that_no_mend_of_any_plan_leaves_its_warning_standing_or_makes_a_problem(
     plan: Plan, machine: Machine

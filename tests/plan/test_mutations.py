@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_proofs import examples
 from plan_strategies import machines
 
 from gpu_studio.plan import (
@@ -163,23 +164,23 @@ def judged(read: Callable[[], Plan]) -> tuple[Plan | None, PlanError | None]:
         return None, error
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(mutated_texts(), machines())
 def test_that_a_mutated_text_is_accepted_or_refused(text, machine):
     accepted_or_refused(lambda: loads(text), machine)
 
 
 @pytest.mark.slow
-@settings(max_examples=1200)
+@settings(max_examples=examples(1200))
 @given(mutated_texts(), machines())
-def test_that_thousands_of_mutated_texts_are_accepted_or_refused(text, machine):
+def test_that_many_mutated_texts_are_accepted_or_refused(text, machine):
     accepted_or_refused(lambda: loads(text), machine)
 
 
 @pytest.mark.slow
-@settings(max_examples=1200)
+@settings(max_examples=examples(1200))
 @given(mutated_tables(), machines())
-def test_that_thousands_of_mutated_tables_are_accepted_or_refused(tables, machine):
+def test_that_many_mutated_tables_are_accepted_or_refused(tables, machine):
     accepted_or_refused(lambda: from_tables(tables, "tables"), machine)
 
 
@@ -196,7 +197,7 @@ KEYS = st.sampled_from(
 ) | st.text(max_size=12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(
         st.text(max_size=20) | st.builds("{}={}".format, KEYS, ODD_VALUES | st.text(max_size=12)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from long_proofs import examples
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan
 from plan_strategies import machines, plans
 
@@ -15,7 +16,7 @@ MIRRORED = "distribution.strategy=mirrored"
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(plans(), machines())
 def test_that_a_mend_removes_its_problem_and_makes_none(plan: Plan, machine: Machine):
     problems = validate(plan, machine)

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_proofs import examples
 from plan_strategies import machines, plans
 
 from gpu_studio.plan import (
@@ -65,9 +66,9 @@ FULL = Plan(
 
 
 @pytest.mark.slow
-@settings(max_examples=125)
+@settings(max_examples=examples(125))
 @given(plans(), plans(), st.none() | machines())
-def test_that_hundreds_of_plans_are_judged_written_and_read_and_a_file_of_one_made_that_of_another(
+def test_that_many_plans_are_judged_written_and_read_and_a_file_of_one_made_that_of_another(
     before, after, machine
 ):
     """All that holds of any plan, of each that is made: that takes longer than all of it."""

@@ -7,11 +7,27 @@ strategies, with thousands of examples. So `make test` still sees each rule brok
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from parity_jobs import WHOLE
 
 MARK = "whole"
+SHARE = 5
+"""Of so many examples `make test` tries one."""
+
+
+def examples(number: int) -> int:
+    """How many examples are tried: `number` by `make whole`."""
+    return number if WHOLE else number // SHARE
+
+
+def in_short(cases: Iterable[Any], short: Collection[Any], file: str) -> list[Any]:
+    """All cases of a test in this file, of which those beside `short` are left to `make whole`."""
+    of_whole = pytest.mark.whole(file)
+    return [each if each in short else pytest.param(each, marks=of_whole) for each in cases]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -40,7 +40,7 @@ LEFT: dict[str, Case] = {
     for name, steps in (("plateau", 9), ("early", 12))
 }
 SOME = {name: KINDS[name] for name in ("answers", "steps") if WHOLE or name == "answers"}
-OTHERS = ("mirrored", "placed", *(["central_storage", "one_device"] if WHOLE else []))
+OTHERS = ("mirrored", *(["placed", "central_storage", "one_device"] if WHOLE else []))
 
 
 def cases_of(way: str) -> dict[str, Case]:

@@ -101,13 +101,13 @@ REFUSED = {
     "averaged placed": "must see one batch after another",
 }
 PARTS = [way for way in WAYS if WHOLE or way in ("none", "mirrored")]
-BESIDE = {"sgd", "adam", "summed", "halved"}
-"""What is compiled as these are in another case under `none` as well."""
+BESIDE = {"sgd", "adam", "summed", "halved", "two", "apart", "classes weighted", "warmed"}
+"""What is compiled as these are in another case under `none` as well, or is over replicas."""
 PAIRS = [
     (name, way)
     for way in PARTS
     for name in CASES
-    if WHOLE or name in (FEW if way != "none" else CASES.keys() - BESIDE)
+    if WHOLE or (name in FEW if way != "none" else name not in BESIDE)
 ]
 
 

@@ -33,6 +33,7 @@ def test_that_bytes_take_little_more_memory_than_there_are_of_them(tmp_path: Pat
     assert with_ - without < 4 * 128 * MIB
 
 
+@pytest.mark.whole("tests/trainer/data/test_larger_than_memory.py")
 def test_that_a_table_larger_than_the_memory_that_a_process_may_take_is_read(
     tmp_path: Path,
 ) -> None:

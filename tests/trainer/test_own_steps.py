@@ -27,7 +27,10 @@ ALONE = {
     "vae, resumed within its second epoch": {"model": "vae", "left_after": 6},
 }
 REFUSED = {"model": "pairs", "settings": ["training.early_stopping={ monitor = 'val_near_loss' }"]}
-SHARED = {name: {"model": name} for name in ("gan", "distilled", "stepwise", "apart")}
+SHARED = {
+    name: {"model": name}
+    for name in ("gan", "stepwise", *(["distilled", "apart"] if WHOLE else []))
+}
 WARNED = "Each of 2 replicas calls Gan.train_step with its part of a batch."
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from parity_jobs import WHOLE
 from training_runs import Finished, small_plan, trained
 
 from gpu_studio.contract import events
@@ -27,16 +28,13 @@ STRATEGIES = {
         "training.batch_size=64",
     ],
     "mirrored, ring": ["distribution.strategy=mirrored", "distribution.all_reduce=ring"],
-    "mirrored, hierarchical_copy": [
-        "distribution.strategy=mirrored",
-        "distribution.all_reduce=hierarchical_copy",
-    ],
-    "mirrored, reduction_to_one_device": [
-        "distribution.strategy=mirrored",
-        "distribution.all_reduce=reduction_to_one_device",
-    ],
     "central_storage": ["distribution.strategy=central_storage"],
 }
+if WHOLE:
+    STRATEGIES |= {
+        f"mirrored, {name}": ["distribution.strategy=mirrored", f"distribution.all_reduce={name}"]
+        for name in ("hierarchical_copy", "reduction_to_one_device")
+    }
 RELATIVE, ABSOLUTE = 1e-5, 1e-5
 
 

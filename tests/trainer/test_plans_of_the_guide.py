@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import warm_members
+from long_proofs import in_short
 from made_images import two_classes
 from training_runs import running
 from written_code import Written
@@ -34,6 +35,7 @@ WHOLE = [
     for page, text in shown("toml")
     if "version = " in text and "[[axes]]" not in text
 ]
+SHORT = ("placement: layers on two devices", "data: a table of homes")
 PLANS = {f"{page}: {plan.name}": plan for page, plan in WHOLE}
 
 
@@ -62,7 +64,7 @@ def assert_trains(plan: Plan, folder: Path) -> None:
     assert done.one(events.Finished).reason == "completed"
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", in_short(PLANS, SHORT, __file__))
 def test_that_a_plan_of_the_guide_trains(name: str, folder: Path) -> None:
     assert_trains(PLANS[name], folder)
 

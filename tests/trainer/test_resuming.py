@@ -38,7 +38,11 @@ SETTINGS = (
 MIRRORED = ("distribution.strategy=mirrored", 'distribution.devices=["CPU:0", "CPU:1"]')
 
 
-@pytest.fixture(scope="module", params=[(), MIRRORED], ids=["none", "mirrored"])
+@pytest.fixture(
+    scope="module",
+    params=[(), pytest.param(MIRRORED, marks=pytest.mark.whole(__file__))],
+    ids=["none", "mirrored"],
+)
 def strategy(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return tuple(request.param)
 
@@ -120,6 +124,7 @@ PLACED = (
 )
 
 
+@pytest.mark.whole(__file__)
 def test_that_a_run_paused_on_two_devices_goes_on_on_four_and_then_placed_as_if_never_paused(
     tmp_path: Path,
 ) -> None:

@@ -229,8 +229,8 @@ WAYS = {
 ALL = ("churn", "pictures", "stream")
 OF_WAY = {
     "none": ALL,
-    "mirrored": ALL if WHOLE else ("churn", "stream"),
-    "placed": ALL if WHOLE else ("churn", "pictures"),
+    "mirrored": ALL if WHOLE else ("stream",),
+    "placed": ALL if WHOLE else ("churn",),
 }
 """The scripts that are trained each way."""
 OF_STREAM = [way for way, names in OF_WAY.items() if "stream" in names]

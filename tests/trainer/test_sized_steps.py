@@ -92,6 +92,7 @@ def test_that_batches_of_other_sizes_between_train_as_in_a_run_that_knows_no_siz
     assert samples == 4 * LONG // len(SIZES) * sum(SIZES)
 
 
+@pytest.mark.whole(__file__)
 def test_that_a_run_killed_between_them_goes_on_to_the_same_bits(
     plan: Plan, whole: Finished, tmp_path: Path
 ) -> None:

@@ -93,6 +93,8 @@ LEFT_OUT = {
     *("central_storage over two cards", "one_device on the second card"),
     *("two workers on a card each", "two workers over two slices of a card each"),
     *("mirrored over four slices in a ring", "placed over two cards"),
+    *("placed on a whole card and the CPU", "mirrored over slices of the second card only"),
+    "placed over slices of the second card only",
 }
 """Whose card, slices or strategy another plan has as well, or that take several processes."""
 TRAINED = [plan for plan in PLANS if WHOLE or plan not in LEFT_OUT]

@@ -24,6 +24,7 @@ TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
 MIRRORED = ("distribution.strategy=mirrored", TWO)
 CENTRAL_STORAGE = ("distribution.strategy=central_storage", TWO)
 IMAGES = Data(name="synthetic", options={"shape": [32, 32, 3], "samples": 80, "classes": 3})
+LONGER = pytest.mark.whole(__file__)
 TOKENS = Data(name="synthetic", options={"shape": [28, 28, 1], "samples": 80, "classes": 4})
 
 
@@ -47,8 +48,8 @@ def with_model(name: str, data: Data, *settings: str, **options: object) -> Plan
 @pytest.mark.parametrize(
     ("model", "options", "data"),
     [
-        ("cifar_cnn", {}, IMAGES),
-        ("transformer", {"depth": 1}, TOKENS),
+        pytest.param("cifar_cnn", {}, IMAGES, marks=LONGER),
+        pytest.param("transformer", {"depth": 1}, TOKENS, marks=LONGER),
         ("linear", {}, Data(name="regression", options={"samples": 80})),
     ],
     ids=["cifar_cnn", "transformer", "linear"],
@@ -70,6 +71,7 @@ def test_that_built_in_models_of_every_kind_train_on_two_replicas(
     assert run.epochs[-1]["val_loss"] is not None
 
 
+@pytest.mark.whole("tests/trainer/models/test_built_in_models.py")
 def test_that_the_starter_models_learn_the_digits(tmp_path: Path) -> None:
     run = done(
         small_plan("training.epochs=15", "training.batch_size=64", "model.options={}"), tmp_path
@@ -99,7 +101,9 @@ def test_that_linear_regression_finds_the_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "strategy", [(), MIRRORED, CENTRAL_STORAGE], ids=["none", "mirrored", "central_storage"]
+    "strategy",
+    [(), MIRRORED, pytest.param(CENTRAL_STORAGE, marks=LONGER)],
+    ids=["none", "mirrored", "central_storage"],
 )
 def test_that_mixed_precision_trains_and_is_told(tmp_path: Path, strategy: tuple[str, ...]) -> None:
     run = done(small_plan("training.mixed_precision=true", *UNJUDGED, *strategy), tmp_path)

@@ -61,6 +61,7 @@ def done(fake_cards: Make, tmp_path: Path) -> dict[str, Any]:
     return answers(JOBS, tmp_path)
 
 
+@pytest.mark.whole("tests/trainer/test_strategies_on_cards.py")
 def test_that_a_card_that_the_plan_does_not_use_holds_nothing_and_losses_are_the_same(
     done: dict[str, Any],
 ) -> None:

@@ -18,7 +18,7 @@ from gpu_studio.contract.consent import allow_folder
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(1200)]
 
 PROGRAMS = programs()
-CHOSEN = tuple(PROGRAMS) if WHOLE else ("ratings", "flowers", "digits_vae")
+CHOSEN = tuple(PROGRAMS) if WHOLE else ("ratings", "flowers")
 ADAM = {} if WHOLE else {"optimizer": "adam"}
 """What the chosen ones are compiled with."""
 CHOSEN_WAYS = tuple(WAYS) if WHOLE else ("none", "mirrored")

@@ -102,6 +102,7 @@ def test_that_a_lost_worker_comes_back_and_all_go_on_without_a_lost_server_to_th
     proof.keep()
 
 
+@pytest.mark.whole("tests/export/jobs/test_workers.py")
 def test_that_slurm_trains_with_servers_stops_and_goes_on_and_nothing_is_left(
     tmp_path: Path,
     alone: Finished,

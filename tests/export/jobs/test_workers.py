@@ -80,6 +80,7 @@ def test_that_launch_commands_train_to_the_losses_of_one_process_though_a_worker
     assert written[:2] == ["best.keras", f"epoch-{MORE - 2:05}.keras"]
 
 
+@pytest.mark.whole(__file__)
 def test_that_slurm_trains_stops_goes_on_with_more_and_starts_a_killed_task_again(
     tmp_path, alone, monkeypatch, capsys
 ):

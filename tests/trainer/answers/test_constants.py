@@ -23,7 +23,7 @@ CLOSE = 0.1
     ("model", "shape"),
     [
         (ModelSettings("mlp", options={"hidden": [16, 16]}), [10]),
-        (ModelSettings("cnn"), [28, 28, 1]),
+        pytest.param(ModelSettings("cnn"), [28, 28, 1], marks=pytest.mark.whole(__file__)),
     ],
     ids=["mlp", "cnn"],
 )

@@ -52,6 +52,7 @@ def with_batch(plan: Plan, batch: int) -> Plan:
     return replace(plan, training=replace(plan.training, batch_size=batch))
 
 
+@pytest.mark.whole("tests/runs/test_batch_search.py")
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("warm_asker")

@@ -156,6 +156,7 @@ def refused(remedies, plan, checked):
     return found
 
 
+@pytest.mark.whole("tests/placement/test_memory_remedies.py")
 def test_that_what_is_offered_after_a_failure_fits_as_the_plan_is_checked():
     """It is predicted from the same facts, terms that are moved forward among them."""
     from gpu_studio.trainer.answers import building

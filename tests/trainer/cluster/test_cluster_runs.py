@@ -106,6 +106,7 @@ def test_that_two_workers_train_as_one_device_also_where_one_of_them_is_killed(
     assert len(rows) == len(set(rows)), "an epoch stands twice in the scalars"
 
 
+@pytest.mark.whole(__file__)
 def test_that_a_cluster_pauses_and_stops_as_one_and_mirrored_goes_on_to_the_same(
     alone: Finished, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_that_workers_together_train_as_one_device_and_stop_and_one_device_goes_
     assert rest.epochs[-1] == pytest.approx(alone.epochs[-1], abs=EQUAL, rel=EQUAL)
 
 
+@pytest.mark.whole(__file__)
 def test_that_alone_each_sample_is_trained_once_an_epoch_whoever_is_lost(tmp_path: Path) -> None:
     endless = ("training.batch_size=20", "training.epochs=2000", "cluster.updates=async")
     settings = (*SERVED, *endless, *PLAIN_STEPS)

@@ -195,6 +195,7 @@ def test_that_workers_of_other_versions_are_refused_with_both(run: InSlurm) -> N
     assert run.of(ClusterStarted) == []
 
 
+@pytest.mark.whole(__file__)
 def test_that_slurm_trains_a_run_saves_before_its_time_limit_and_another_goes_on(
     slurm: PracticeSlurm, tmp_path: Path
 ) -> None:

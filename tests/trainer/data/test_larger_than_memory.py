@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from long_proofs import in_short
 from made_images import png, put
 
 from gpu_studio.plan import Data
@@ -101,6 +102,7 @@ CASES = [
     *("images", "masks", "texts", "t.csv", "t.csv mixed", "t.jsonl mixed", "t.parquet mixed"),
     *("t.parquet", "t.csv pictures", "t.parquet grouped"),
 ]
+SHORT = ("images", "texts", "t.csv mixed", "t.parquet")
 
 
 @pytest.fixture
@@ -129,7 +131,7 @@ def batches(data: Dataset) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", in_short(CASES, SHORT, __file__))
 def test_that_what_does_not_fit_into_memory_gives_the_same_batches(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -12,6 +12,7 @@ import made_data
 import numpy as np
 import pytest
 from built_in_models import dataset_for
+from long_proofs import in_short
 
 from gpu_studio.plan.catalogue import MODELS
 from gpu_studio.plan.values import ModelSettings
@@ -119,11 +120,12 @@ def test_that_outputs_are_logits_or_a_value_in_float32_under_mixed_precision_too
 
 
 STEPS = 40
+QUICK = ("mlp", "cnn", "lenet", "linear")
 RATES = {"transformer": 0.001}
 """The learning rates of models that learn in far fewer steps by another than 0.01."""
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", in_short(MODELS, QUICK, __file__))
 def test_that_a_model_learns_a_dozen_samples_by_heart(name):
     import keras
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from edited_part import FOUR_CORES, KNOWN, Reported, in_window
 from hypothesis import HealthCheck, Phase, given, settings
+from long_proofs import examples
 from plan_samples import a_plan
 from plan_strategies import plans
 from PySide6.QtCore import Qt
@@ -44,7 +45,7 @@ def view(plan: Plan) -> PlanView:
 
 # Not shrunk, because each example shows a dozen plans in windows.
 @settings(
-    max_examples=25,
+    max_examples=examples(25),
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
+from long_proofs import examples
 from plan_strategies import plans
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.plan import Plan, loads
 from gpu_studio.ui.window.main_window import MainWindow
 
-PLANS = 200
+PLANS = examples(200)
 PAINTED = 8
 """One plan in so many is laid out and painted as well, and what was read is shown again.
 
@@ -37,9 +38,7 @@ the_same = settings(
 
 
 @pytest.mark.slow
-def test_that_page_to_text_to_page_is_the_identity_for_hundreds_of_plans(
-    open_window, qtbot
-) -> None:
+def test_that_page_to_text_to_page_is_the_identity_for_many_plans(open_window, qtbot) -> None:
     window: MainWindow = open_window()
     qtbot.waitUntil(lambda: window.document.plan is not None)
     workspace = window.plan_page.workspace

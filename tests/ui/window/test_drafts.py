@@ -326,6 +326,7 @@ def typed(window: MainWindow) -> FileTab:
     return tab
 
 
+@pytest.mark.whole(__file__)
 @pytest.mark.slow
 def test_that_half_typed_text_survives_the_killing_of_the_window(
     open_window, tmp_path: Path, runs, settings, qtbot

@@ -121,6 +121,7 @@ def test_that_whatever_has_the_focus_is_seen_to_have_it(window: MainWindow, qtbo
     assert found == []
 
 
+@pytest.mark.whole(__file__)
 def test_that_one_of_each_kind_is_seen_to_have_the_focus_in_the_dark_too(
     window: MainWindow, qtbot: QtBot
 ) -> None:

@@ -21,7 +21,9 @@ from gpu_studio.ui.window.frame import SMALLEST
 from gpu_studio.ui.window.main_window import MainWindow
 
 MACHINES = pytest.mark.parametrize(
-    "machine", [WITHOUT_CARDS, TWO_CARDS], ids=["no card", "two cards"]
+    "machine",
+    [pytest.param(WITHOUT_CARDS, marks=pytest.mark.whole(__file__)), TWO_CARDS],
+    ids=["no card", "two cards"],
 )
 
 
@@ -34,6 +36,7 @@ def test_that_nothing_is_cut_in_the_smallest_window(open_window, dressed, qtbot,
     assert {place: cut for place in everything(window) if (cut := cut_text(window))} == {}
 
 
+@pytest.mark.whole(__file__)
 @pytest.mark.slow
 def test_that_nothing_is_cut_on_a_screen_of_double_density(tmp_path: Path) -> None:
     folder = Path(shown_parts.__file__).parent

@@ -35,6 +35,7 @@ def ended(runs: Path) -> Counter[tuple[str, int]]:
     )
 
 
+@pytest.mark.whole("tests/cli/test_study.py")
 @pytest.mark.processes
 def test_that_a_study_of_twelve_runs_killed_ten_times_measures_each_point_once(
     open_window, qtbot, tmp_path, runs, monkeypatch
