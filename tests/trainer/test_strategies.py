@@ -30,3 +30,22 @@ def test_that_a_strategy_of_the_trainer_is_what_the_plan_says_of_it(name):
     assert bool(spread.all_reduce) == said.sums_gradients
     assert bool(spread.parameter_device) == said.has_parameter_device
     assert (spread.placement == Placed()) == said.places_layers
+
+
+@pytest.mark.parametrize(
+    ("name", "devices", "plainly"),
+    [
+        ("none", ["GPU:0"], True),
+        ("one_device", ["CPU:1"], True),
+        ("one_device", ["GPU:0"], False),
+        ("mirrored", ["CPU:0"], False),
+    ],
+)
+def test_that_batches_are_handed_out_where_there_are_replicas_or_a_card(name, devices, plainly):
+    """A card's are sent ahead; a step on the CPU takes its batches as they are read."""
+    from gpu_studio.trainer.batches import is_default
+    from gpu_studio.trainer.strategies import spread_over
+
+    known = [PlannedDevice(device, device) for device in ("CPU:0", "CPU:1", "GPU:0")]
+    spread = spread_over(Distribution(name, tuple(devices)), known)
+    assert is_default(spread.reads_by) is plainly

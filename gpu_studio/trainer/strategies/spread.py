@@ -36,7 +36,8 @@ class Spread:
     `replicas` are logical names. Where layers are placed, `placement` says how, and `replicas` are
     the devices that hold them. The model is made on `made_on`, as far as the strategy puts nothing
     elsewhere; on TensorFlow's own choice, the first device, if it is None. Where servers hold the
-    variables, `served` says by whom a step is done.
+    variables, `served` says by whom a step is done. What `reads_plainly` takes batches as they are
+    read, with nothing to hand out or to send ahead.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Spread:
     parameter_device: str | None = None
     placement: Placed | None = None
     served: Served | None = None
+    reads_plainly: bool = False
 
     @property
     def shares(self) -> int:
@@ -57,7 +59,8 @@ class Spread:
     @property
     def reads_by(self) -> Any:
         """The strategy that hands out samples: of servers, this process hands them out itself."""
-        return tf.distribute.get_strategy() if self.served else self.strategy
+        plainly = self.served or self.reads_plainly
+        return tf.distribute.get_strategy() if plainly else self.strategy
 
 
 def replicas_of(
