@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import pytest
 import warm_python
-from long_proofs import in_short
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QTabBar, QToolButton
 
@@ -139,13 +138,14 @@ def reader(qtbot, open_window: Callable[..., MainWindow]) -> Reader:
     return Reader(qtbot, open_window(asker=warm_python.command(ASKER)))
 
 
-@pytest.mark.parametrize("number", in_short((2, 3, 6, 7, 8), (2,), __file__))
+@pytest.mark.whole("tests/ui/window/test_lessons.py", "tests/ui/window/test_named_on_screen.py")
+@pytest.mark.parametrize("number", [2, 3, 6, 7, 8])
 def test_that_a_lesson_is_read_to_its_end(reader, number):
     reader.read(number)
     assert all(run.state in ("finished", "stopped") for run in reader.all_runs())
 
 
-@pytest.mark.whole(__file__)
+@pytest.mark.whole("tests/ui/window/test_lessons.py", "tests/trainer/test_failing.py")
 def test_that_memory_runs_out_on_purpose_and_the_way_out_is_found(
     qtbot, open_window, fake_cards, runs
 ):

@@ -71,7 +71,7 @@ def trained(runs: Path) -> RunDirectory:
     return next(iter(directories(runs)))
 
 
-@pytest.mark.whole("tests/e2e/test_lessons.py")
+@pytest.mark.whole("tests/ui/window/test_lessons.py")
 def test_that_a_device_is_carved_in_four_and_trained_on(desk: Desk, runs: Path) -> None:
     begin(desk, 1, "Carve a card in four")
     next_step(desk, 0)
@@ -94,7 +94,7 @@ def test_that_a_device_is_carved_in_four_and_trained_on(desk: Desk, runs: Path) 
     assert len(carve.slices_mib) == 4
 
 
-@pytest.mark.whole("tests/e2e/test_lessons.py")
+@pytest.mark.whole("tests/ui/window/test_lessons.py")
 def test_that_layers_are_dragged_to_a_second_stage_and_the_batch_is_cut(
     desk: Desk, runs: Path
 ) -> None:

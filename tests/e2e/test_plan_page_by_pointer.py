@@ -82,6 +82,7 @@ def two_cpus(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.whole("tests/e2e/test_carving_by_pointer.py")
 def test_that_a_card_is_carved_a_divider_dragged_undone_redone_and_saved(
     program, environment, plan_file
 ) -> None:

@@ -59,6 +59,7 @@ def kill(run: RunDirectory, number: int = signal.SIGKILL) -> None:
     os.kill(holder.pid, number)
 
 
+@pytest.mark.whole("tests/e2e/test_story_by_pointer.py")
 def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_end(
     qtbot, open_window, runs
 ) -> None:
@@ -141,6 +142,7 @@ def press_train(qtbot, window_process, environment, runs: Path) -> None:
     qtbot.waitUntil(pressed)
 
 
+@pytest.mark.whole("tests/e2e/test_faults_deaths.py")
 def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(
     qtbot, open_window, runs, endless, fault
 ) -> None:

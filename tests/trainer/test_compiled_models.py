@@ -79,15 +79,7 @@ CASES: dict[str, Case] = {
         "settings": [*TESTED, "training.class_weight={0=2.0,2=0.5}"],
     },
 }
-FEW = {
-    "two",
-    "apart",
-    "classes weighted",
-    "overlapping",
-    "averaged",
-    "scaled_little",
-    "warmed",
-}
+FEW = {"apart", "overlapping", "averaged", "scaled_little"}
 TOLERATED = {"scaled_little mirrored": 1e-3, "scaled_little placed": 1e-4}
 """In 16 bits a sum over the parts of a batch is rounded otherwise than one over all of it."""
 APART = {"scaled mirrored", "scaled placed"}
@@ -101,7 +93,7 @@ REFUSED = {
     "averaged placed": "must see one batch after another",
 }
 PARTS = [way for way in WAYS if WHOLE or way in ("none", "mirrored")]
-BESIDE = {"sgd", "adam", "summed", "halved", "two", "apart", "classes weighted", "warmed"}
+BESIDE = {"sgd", "adam", "summed", "halved", "apart"}
 """What is compiled as these are in another case under `none` as well, or is over replicas."""
 PAIRS = [
     (name, way)

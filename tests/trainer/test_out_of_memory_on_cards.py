@@ -40,6 +40,7 @@ devices = ["GPU:0", "GPU:2"]
 """
 
 
+@pytest.mark.whole("tests/trainer/test_failing.py")
 def test_that_a_slice_without_room_is_named_and_what_is_offered_first_trains(
     fake_cards: Make, tmp_path: Path
 ) -> None:

@@ -21,11 +21,13 @@ from parity_jobs import CLOSE, WHOLE
 pytestmark = pytest.mark.slow
 
 ALONE = {
-    **{name: {"model": name} for name in ("gan", "distilled", "pairs", "stepwise", "apart")},
+    **{name: {"model": name} for name in ("gan", "distilled", "pairs", "stepwise")},
     "pairs on a card": {"model": "pairs", "card": True},
     "spelled on a card": {"model": "spelled", "card": True},
     "vae, resumed within its second epoch": {"model": "vae", "left_after": 6},
 }
+if WHOLE:
+    ALONE["apart"] = {"model": "apart"}
 REFUSED = {"model": "pairs", "settings": ["training.early_stopping={ monitor = 'val_near_loss' }"]}
 SHARED = {
     name: {"model": name}

@@ -25,11 +25,11 @@ NAMES = (
     "types",
 )
 CHOSEN = {
-    "none": ("two_outputs", "weights", "nested", "masked", "single_numbers"),
+    "none": ("two_outputs", "nested", "masked"),
     "one_device": (),
-    "mirrored": ("each_weighed", "texts"),
+    "mirrored": ("each_weighed",),
     "central_storage": (),
-    "placed": ("dicts", "types"),
+    "placed": ("dicts",),
 }
 
 

@@ -86,11 +86,11 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 IN_ONE_PART = ("masked steps",)
 CHOSEN = {
-    "none": ("one logit, bytes", "ids as floats", "places apart", "an autoencoder"),
+    "none": ("one logit, bytes", "places apart", "an autoencoder"),
     "one_device": (),
-    "mirrored": ("one sigmoid, bools", "masked steps"),
+    "mirrored": ("masked steps",),
     "central_storage": ("a class ignored",),
-    "placed": ("labels", "spots"),
+    "placed": ("labels",),
 }
 
 

@@ -180,6 +180,7 @@ def model(input_shape, outputs):
 """
 
 
+@pytest.mark.whole(__file__)
 def test_that_recurrent_layers_which_take_cudnn_on_a_card_train_without_it(
     cards_library: tuple[Path, Path], tmp_path: Path, written: Written
 ) -> None:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 SAME = {"unknown": "known"}
 """Of a dataset of unknown length, `fit` counts a step too many for Adam at the end of an epoch."""
-NONE = CASES if WHOLE else ("unknown", "weighted", "sequence")
+NONE = CASES if WHOLE else ("weighted", "ended", "sequence")
 SPREAD = {way: CASES for way in WAYS if WHOLE and way != "none"}
 
 

@@ -51,6 +51,7 @@ def check(output: str, alone: Finished, last: int) -> None:
             assert abs(printed[number][name] - value) <= CLOSE, (number, name)
 
 
+@pytest.mark.whole(__file__)
 def test_that_launch_commands_train_to_the_losses_of_one_process_though_a_worker_is_killed(
     tmp_path, alone
 ):

@@ -127,6 +127,7 @@ def test_that_a_run_tells_why_it_waits_where_it_trains_and_starts_again_on_its_n
     ]
 
 
+@pytest.mark.whole(__file__)
 def test_that_a_job_that_slurm_puts_back_also_for_a_node_is_told_and_a_stop_cancels_it(
     run: InSlurm, slurm: PracticeSlurm
 ) -> None:
