@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyqtgraph as pg
 import runs_window
 from PySide6.QtWidgets import QPushButton
 from runs_window import on_screen, whole
@@ -66,7 +67,8 @@ def drawn(plot: TimePlot) -> list[float]:
     """
     if not plot.curves:
         return []
-    (start, end), _ = plot.curves[0].items[0].getViewBox().viewRange()
+    box = next(item for item in plot.canvas.scene().items() if isinstance(item, pg.ViewBox))
+    (start, end), _ = box.viewRange()
     return [round(start, 3), round(end, 3)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpu_studio.contract import Devices, LogicalDevice
 from gpu_studio.contract.samples import CardFacts
@@ -40,9 +41,8 @@ def run_cards(devices: Devices | None, known: Mapping[str, CardFacts]) -> tuple[
     none here.
     """
     found: dict[str, list[tuple[int, str]]] = {}
-    identities = [(Identity(card.uuid, card.bus_id), card) for card in known.values()]
-    for place, device in enumerate(devices.logical if devices else ()):
-        key = _key(device, identities)
+    logical = devices.logical if devices else ()
+    for place, (device, key) in enumerate(zip(logical, _keys(logical, known), strict=True)):
         if key is not None:
             found.setdefault(key, []).append((place, device.name))
     return tuple(RunCard(key, *zip(*mine, strict=True)) for key, mine in found.items())
@@ -67,14 +67,10 @@ def card_numbers(
     """
     numbers = {part.card: place for place, card in enumerate(listed) for part in card.instances}
     numbers |= {card.card: place for place, card in enumerate(listed)}
-    identities = [(Identity(card.uuid, card.bus_id), card) for card in known.values()]
-    keys = {
-        device.physical: _key(device, identities) for device in (devices.logical if devices else ())
-    }
+    logical = devices.logical if devices else ()
+    keys = zip(logical, _keys(logical, known), strict=True)
     return {
-        physical: numbers[key]
-        for physical, key in keys.items()
-        if key is not None and key in numbers
+        device.physical: numbers[key] for device, key in keys if key is not None and key in numbers
     }
 
 
@@ -88,12 +84,10 @@ def card_name(device: str, devices: Devices | None, known: Mapping[str, CardFact
 
     None if that was not told.
     """
-    for logical in devices.logical if devices else ():
-        if logical.name == device:
-            key = _key(
-                logical, [(Identity(each.uuid, each.bus_id), each) for each in known.values()]
-            )
-            address = logical.bus_id or logical.uuid or ""
+    logical = devices.logical if devices else ()
+    for each, key in zip(logical, _keys(logical, known), strict=True):
+        if each.name == device:
+            address = each.bus_id or each.uuid or ""
             name = known[key].name if key is not None else ""
             return " · ".join(filter(None, (name, address))) or None
     return None
@@ -104,8 +98,27 @@ def uses_cards(devices: Devices | None) -> bool:
     return devices is not None and any(device.name.startswith("GPU") for device in devices.logical)
 
 
-def _key(device: LogicalDevice, known: Iterable[tuple[Identity, CardFacts]]) -> str | None:
-    wanted = Identity(device.uuid or "", device.bus_id or "")
-    alike = [card for identity, card in known if same(wanted, identity)]
+def _keys(
+    logical: Sequence[LogicalDevice], known: Mapping[str, CardFacts]
+) -> tuple[str | None, ...]:
+    """The key of each device's card; None where that was not recorded."""
+    return _matched(
+        tuple((device.uuid or "", device.bus_id or "") for device in logical),
+        tuple((card.card, card.uuid, card.bus_id) for card in known.values()),
+    )
+
+
+@lru_cache(maxsize=256)
+def _matched(
+    wanted: tuple[tuple[str, str], ...], known: tuple[tuple[str, str, str], ...]
+) -> tuple[str | None, ...]:
+    """The same by what is compared of them: a live run asks several times in each frame."""
+    return tuple(_key(Identity(*names), known) for names in wanted)
+
+
+def _key(wanted: Identity, known: Iterable[tuple[str, str, str]]) -> str | None:
+    alike = [
+        (bool(uuid), key) for key, uuid, bus_id in known if same(wanted, Identity(uuid, bus_id))
+    ]
     # A card that was lost at first is recorded under its address, and later under its UUID.
-    return max(alike, key=lambda card: (bool(card.uuid), card.card)).card if alike else None
+    return max(alike)[1] if alike else None

@@ -18,6 +18,7 @@ from PySide6.QtGui import (
     QColor,
     QFont,
     QFontDatabase,
+    QFontMetrics,
     QGuiApplication,
     QPalette,
 )
@@ -272,6 +273,16 @@ def _made(role: FontRole, size: float) -> QFont:
     made.setWeight(weight)
     made.setFeature(QFont.Tag("tnum"), 1)
     return made
+
+
+def line_height(role: FontRole) -> int:
+    """How high a line of this font is, in pixels."""
+    return _height(role, points(_LOOKS[role][1]))
+
+
+@cache
+def _height(role: FontRole, size: float) -> int:
+    return QFontMetrics(_made(role, size)).height()
 
 
 def points(pixels: float) -> float:

@@ -13,12 +13,14 @@ from gpu_studio.ui.kit import (
     LEFT,
     RIGHT,
     CardFrame,
+    FontRole,
     Label,
     OptionButton,
     Paragraph,
     ThemeManager,
     draw_bar,
     font,
+    line_height,
 )
 from gpu_studio.ui.kit import HEIGHT as BAR
 from gpu_studio.ui.train.device_figures import DeviceMemoryNow
@@ -142,9 +144,8 @@ class DeviceMeter(QWidget):
         return tokens.host if self._now.place is None else tokens.device_colour(self._now.place)
 
 
-def _line(role: str) -> int:
-    metrics = QFontMetrics(font("caption" if role == "caption" else "text"))
-    return metrics.height() + 2
+def _line(role: FontRole) -> int:
+    return line_height(role) + 2
 
 
 WIDTH = 230

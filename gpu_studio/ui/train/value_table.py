@@ -16,7 +16,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
-from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, font
+from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, font, line_height
 from gpu_studio.ui.train.readout import DeviceTable, Readout
 
 _TITLE = 26
@@ -52,7 +52,7 @@ class FigureList(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """The title and the rows."""
-        line = QFontMetrics(font("text")).height()
+        line = line_height("text")
         return QSize(
             160, max(_TITLE, line) + self._rows * max(_LINE, line + 4) if self._rows else 0
         )
@@ -77,6 +77,7 @@ class FigureList(QWidget):
             painter.drawText(area, RIGHT, figure)
 
 
+Cells = tuple[str, ...]
 _ROW = 20
 _BEFORE = 10
 _LEAST_BETWEEN = 8
@@ -145,7 +146,7 @@ class ValueTable(FigureList):
         menu.popup(event.globalPos())
 
     def _row(self) -> int:
-        return max(_ROW, QFontMetrics(font("caption")).height() + 4)
+        return max(_ROW, line_height("caption") + 4)
 
     def _lines(self, readout: Readout | None) -> int:
         if readout is None:
@@ -157,43 +158,42 @@ class ValueTable(FigureList):
     def _paint_devices(self, painter: QPainter, table: DeviceTable, top: int) -> int:
         """Draw the table from `top` on; return where it ends."""
         row, muted, text = self._row(), self._theme.tokens.muted, self._theme.tokens.text
-        names, units = (
-            ("", *(name for name, _ in table.heads)),
-            ("", *(unit for _, unit in table.heads)),
-        )
-        lines = names, units, *table.rows
-        if self._between(painter.fontMetrics(), lines) < _LEAST_BETWEEN:
-            lines = (
-                names,
-                units,
-                *((cells[0].rpartition(":")[2], *cells[1:]) for cells in table.rows),
-            )
-        edges = self._edges(painter.fontMetrics(), lines)
+        lines, edges = self._laid_out(painter.fontMetrics(), table)
         for number, cells in enumerate(lines):
             higher = (0, 4, 2)[min(number, 2)]
-            self._paint_cells(
-                painter, cells, edges, top + number * row - higher, text if number > 1 else muted
-            )
+            area = QRect(0, top + number * row - higher, edges[0], row)
+            self._paint_cells(painter, cells, edges, area, text if number > 1 else muted)
         return top + (2 + len(table.rows)) * row
 
-    def _edges(self, metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> list[int]:
-        """Return the right edge of each column, with equal gaps."""
-        widths, between = _widths(metrics, lines), self._between(metrics, lines)
-        return [round(sum(widths[: place + 1]) + place * between) for place in range(len(widths))]
+    def _laid_out(self, metrics: QFontMetrics, table: DeviceTable) -> tuple[list[Cells], list[int]]:
+        """The lines of the table, and the right edge of each column, with equal gaps."""
+        heads: list[Cells] = [
+            ("", *(name for name, _ in table.heads)),
+            ("", *(unit for _, unit in table.heads)),
+        ]
+        lines = [*heads, *table.rows]
+        widths = _widths(metrics, lines)
+        if self._between(widths) < _LEAST_BETWEEN:
+            lines = heads + [(cells[0].rpartition(":")[2], *cells[1:]) for cells in table.rows]
+            widths[0] = _width(metrics, lines, 0)
+        between = self._between(widths)
+        return lines, [
+            round(sum(widths[: place + 1]) + place * between) for place in range(len(widths))
+        ]
 
-    def _between(self, metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> float:
-        return (self.contentsRect().width() - sum(_widths(metrics, lines))) / max(
-            len(lines[0]) - 1, 1
-        )
+    def _between(self, widths: Sequence[int]) -> float:
+        return (self.contentsRect().width() - sum(widths)) / max(len(widths) - 1, 1)
 
     def _paint_cells(
-        self, painter: QPainter, cells: tuple[str, ...], edges: list[int], top: int, colour: str
+        self, painter: QPainter, cells: Cells, edges: list[int], area: QRect, colour: str
     ) -> None:
         painter.setPen(QColor(self._theme.tokens.muted))
-        painter.drawText(QRect(0, top, edges[0], self._row()), LEFT, cells[0])
+        painter.drawText(area, LEFT, cells[0])
         painter.setPen(QColor(colour))
         for text, before, edge in zip(cells[1:], edges, edges[1:], strict=False):
-            painter.drawText(QRect(before, top, edge - before, self._row()), RIGHT, text)
+            area.setLeft(before)
+            area.setWidth(edge - before)
+            painter.drawText(area, RIGHT, text)
 
     def _paint_marked(self, painter: QPainter, words: str, top: int) -> int:
         area = QRect(QPoint(0, top), QSize(self.contentsRect().width(), self._row()))
@@ -203,8 +203,10 @@ class ValueTable(FigureList):
         return top + area.height()
 
 
-def _widths(metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> list[int]:
-    return [
-        max(metrics.horizontalAdvance(line[place]) for line in lines)
-        for place in range(len(lines[0]))
-    ]
+def _widths(metrics: QFontMetrics, lines: Sequence[Cells]) -> list[int]:
+    return [_width(metrics, lines, place) for place in range(len(lines[0]))]
+
+
+def _width(metrics: QFontMetrics, lines: Sequence[Cells], place: int) -> int:
+    """How wide a column is. What stands in it several times is measured once."""
+    return max(metrics.horizontalAdvance(text) for text in {line[place] for line in lines})

@@ -11,6 +11,7 @@ from made_runs import MIB, Script, make_run
 from gpu_studio.common import figures
 from gpu_studio.contract.events import Devices, LogicalDevice
 from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, SamplerStarted, encode
+from gpu_studio.hardware.identity import same
 from gpu_studio.hardware.sample_points import HOST
 from gpu_studio.runs.lineage import events_of, read_history
 from gpu_studio.runs.reading.history import History
@@ -348,3 +349,24 @@ def test_that_an_instance_has_the_number_of_its_card():
     whole = CardFacts(card=part.card, uuid=part.card, name=part.name)
     seen = devices(logical("GPU:0", part.card))
     assert card_numbers(seen, {part.card: whole}, listed) == {"GPU:0": 0}
+
+
+def test_that_cards_are_compared_once_for_as_long_as_they_stay_the_same(monkeypatch):
+    compared = []
+
+    def counted(one, other):
+        compared.append((one, other))
+        return same(one, other)
+
+    monkeypatch.setattr("gpu_studio.runs.results.run_cards.same", counted)
+    found = devices(*(logical(f"GPU:{n}", f"compared-{n}") for n in range(8)))
+    known = {
+        f"compared-{n}": CardFacts(card=f"compared-{n}", uuid=f"compared-{n}") for n in range(8)
+    }
+    for _ in range(5):
+        assert len(run_cards(found, known)) == 8
+        assert len(card_numbers(found, known, list(known.values()))) == 1
+    assert len(compared) == 64
+    known["compared-8"] = CardFacts(card="compared-8", uuid="compared-8")
+    assert len(run_cards(found, known)) == 8
+    assert len(compared) == 64 + 72

@@ -105,6 +105,7 @@ AxisKind = Literal["time", "step", "epoch"]
 SHORTEST = 1.0
 """Seconds that the axis shows from the nearest."""
 _FEWEST_STEPS = 4.0
+_BESIDE = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,6 +137,20 @@ class Ruler:
     def second(self, place: float) -> float:
         """The moment at one place."""
         return float(self.seconds(np.array([place]))[0])
+
+    def around(self, times: Array, start: float, end: float) -> slice:
+        """Those of the sorted moments `times` among which all between two places are.
+
+        A long run has thousands, few of them in view, and each place has to be looked up. A little
+        more than the view is looked at: many moments can have one place, as those of a pause.
+        """
+        if not len(times):
+            return slice(0, 0)
+        before, after = self.places(times[[0, -1]]).tolist()
+        beside = _BESIDE * (end - start)
+        moments = self.seconds(np.array([start - beside, end + beside]))
+        first, last = np.searchsorted(times, moments).tolist()
+        return slice(first if before < start else 0, last if after > end else len(times))
 
     def ticks(self, start: float, end: float, count: int) -> list[Tick]:
         """Round places from `start` to `end`, about `count` of them, with their names."""

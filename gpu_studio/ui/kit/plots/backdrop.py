@@ -241,12 +241,13 @@ class PlotMarks:
 
     def seen(self, ruler: Ruler, start: float, end: float) -> tuple[int, Array]:
         """The places of the marks between two places of the axis, after the first one's number."""
-        places = ruler.places(self.times)
+        near = ruler.around(self.times, start, end)
+        places = ruler.places(self.times[near])
         first, last = (
-            np.searchsorted(places, start, side="left"),
-            np.searchsorted(places, end, side="right"),
+            int(np.searchsorted(places, start, side="left")),
+            int(np.searchsorted(places, end, side="right")),
         )
-        return int(first), places[first:last]
+        return near.start + first, places[first:last]
 
     def drawn(self, first: int, pixels: Array) -> Indices:
         """Which of the marks at these sorted pixels are drawn; `first` is the number of the first.

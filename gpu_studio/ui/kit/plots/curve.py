@@ -9,9 +9,15 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen
-from PySide6.QtWidgets import QGraphicsPathItem
+from pyqtgraph.graphicsItems.PlotCurveItem import arrayToLineSegments
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen
+from PySide6.QtWidgets import (
+    QGraphicsItem,
+    QGraphicsPathItem,
+    QStyleOptionGraphicsItem,
+    QWidget,
+)
 
 from gpu_studio.runs.reading.pyramid import Pyramid
 from gpu_studio.runs.reading.series import Array, Near, Series
@@ -32,6 +38,7 @@ from gpu_studio.ui.kit.theme import Tokens
 Colour = Callable[[Tokens], str]
 
 _NOTHING: Array = np.empty(0)
+_NOT_JOINED: Flags = np.empty(0, dtype=np.bool_)
 _DOT = 5.0
 _OPACITY, _BEHIND = 0.14, -1.0
 _START, _ENOUGH, _FAR, _AIR = 0.02, 20, 3.0, 0.1
@@ -76,6 +83,71 @@ class Style:
         return QBrush(colour)
 
 
+class CurveItem(QGraphicsItem):
+    """Draws the line of a curve as it was given last, and has nothing else to do in a frame.
+
+    `strokes` are places and heights, shape (points,), and whether each is joined to the one after
+    it. pyqtgraph's own item asks for its bounds and its options anew in each frame: of thirty
+    curves that is most of the time that it takes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.strokes: tuple[Array, Array, Flags] = (_NOTHING, _NOTHING, _NOT_JOINED)
+        self.pen = QPen()
+        self._bounds = QRectF()
+        self._path: QPainterPath | None = None
+
+    def set_pen(self, pen: QPen) -> None:
+        """Draw by this pen."""
+        self.pen, self._path = pen, None
+        self.update()
+
+    def set_strokes(self, places: Array, heights: Array, joined: Flags) -> None:
+        """Draw this from now on."""
+        self.prepareGeometryChange()
+        self.strokes, self._path = (places, heights, joined), None
+        self._bounds = _bounds(places, heights)
+        self.update()
+
+    def boundingRect(self) -> QRectF:  # noqa: N802 - Qt's name
+        """Around all points."""
+        return self._bounds
+
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionGraphicsItem,
+        widget: QWidget | None = None,
+    ) -> None:
+        """Draw it."""
+        del option, widget
+        if self.pen.style() == Qt.PenStyle.NoPen:
+            return
+        painter.setPen(self.pen)
+        # A wide line is drawn many times faster in pieces than as a whole.
+        if self.pen.widthF() > 1 and self.pen.style() == Qt.PenStyle.SolidLine:
+            # Kept while it is drawn: what is handed on is its memory.
+            pieces = arrayToLineSegments(*self._connected(), False)
+            painter.drawLines(*pieces.drawargs())
+            return
+        if self._path is None:
+            self._path = pg.arrayToQPath(*self._connected(), finiteCheck=False)
+        painter.drawPath(self._path)
+
+    def _connected(self) -> tuple[Array, Array, Any]:
+        """The strokes, as pyqtgraph takes them."""
+        x, y, joined = self.strokes
+        return x, y, "all" if joined[:-1].all() else joined.astype(np.int32)
+
+
+def _bounds(places: Array, heights: Array) -> QRectF:
+    if not len(places):
+        return QRectF()
+    low, high = float(heights.min()), float(heights.max())
+    return QRectF(float(places[0]), low, float(places[-1] - places[0]), high - low)
+
+
 class PlotCurve:
     """A series over time, and the items that draw it.
 
@@ -110,11 +182,11 @@ class PlotCurve:
         self._extremes, self._of_averages = Remembered(), Remembered()
         self._drawn: tuple[object, ...] = ()
         self._range: tuple[float, float] | None = None
-        self._line = pg.PlotCurveItem(connect="all", antialias=False, skipFiniteCheck=True)
+        self._line = CurveItem()
         self._dots = pg.ScatterPlotItem(size=_DOT, pxMode=True, pen=None) if style.dots else None
 
     @property
-    def items(self) -> list[pg.GraphicsObject]:
+    def items(self) -> list[QGraphicsItem]:
         """What has to be put into the plot."""
         return [each for each in (self._line, self._dots, self._band) if each is not None]
 
@@ -148,15 +220,7 @@ class PlotCurve:
 
         Places and heights, shape (points,), and whether each is joined to the one after it.
         """
-        x, y = (_NOTHING, _NOTHING) if self._line.xData is None else self._line.getData()
-        connect = self._line.opts["connect"]
-        return (
-            x,
-            y,
-            np.ones(len(x), dtype=np.bool_)
-            if isinstance(connect, str)
-            else connect.astype(np.bool_),
-        )
+        return self._line.strokes
 
     @property
     def dots(self) -> int:
@@ -171,7 +235,7 @@ class PlotCurve:
 
     def set_tokens(self, tokens: Tokens, width: float = 1.0) -> None:
         """Wear the colours of this theme, in lines of `width` device pixels."""
-        self._line.setPen(self.style.pen(tokens, width))
+        self._line.set_pen(self.style.pen(tokens, width))
         if self._band is not None:
             self._band.setBrush(self.style.filling(tokens))
         if self._dots is not None:
@@ -242,13 +306,13 @@ class PlotCurve:
         self.left_out = len(heights) > 0 and not bool(drawable.all())
         # A copy in any case: the series goes on in the same memory.
         x, heights = x[drawable], heights[drawable].clip(-_FARTHEST, _FARTHEST)
-        connect = self._connections(x, view)
+        joined = self._joined(x, view)
         places = view.ruler.places(x - self._origin)
-        self._line.setData(places, heights, connect=connect)
+        self._line.set_strokes(places, heights, joined)
         self._draw_dots(places, heights, view)
         self._draw_band()
         inside = np.concatenate(
-            (heights[view.shows(places)], _at_edges(places, heights, connect, view))
+            (heights[view.shows(places)], _at_edges(places, heights, joined, view))
         )
         if not len(inside):
             return None
@@ -294,15 +358,16 @@ class PlotCurve:
                 path.addPath(pg.arrayToQPath(places, heights, connect="all", finiteCheck=False))
             self._band.setPath(path)
 
-    def _connections(self, x: Array, view: AxisView) -> Any:
-        joined = np.ones(max(len(x) - 1, 0), dtype=np.bool_)
+    def _joined(self, x: Array, view: AxisView) -> Flags:
+        """Which of the points are joined to the one after them."""
+        joined = np.ones(len(x), dtype=np.bool_)
         if math.isfinite(self.longest_gap):
             column = float(view.edges[-1] - view.edges[0]) / view.columns
-            joined &= np.diff(x) <= max(self.longest_gap, 2 * column)
+            joined[:-1] &= np.diff(x) <= max(self.longest_gap, 2 * column)
         if self.breaks and len(missing := self._missing(view)):
             passed = np.searchsorted(missing, x)
-            joined &= np.diff(passed) == 0
-        return "all" if joined.all() else np.append(joined, False).astype(np.int32)
+            joined[:-1] &= np.diff(passed) == 0
+        return joined
 
     def _missing(self, view: AxisView) -> Array:
         """When values in view were no numbers."""
@@ -349,14 +414,13 @@ class PlotCurve:
             self._dots.setData(x=x, y=y) if sparse else self._dots.clear()
 
 
-def _at_edges(places: Array, heights: Array, connect: Any, view: AxisView) -> Array:
+def _at_edges(places: Array, heights: Array, joined: Flags, view: AxisView) -> Array:
     """The heights at which the line runs into the window and out of it, shape (0 to 2,)."""
     if len(places) < 2:
         return _NOTHING
     edges = np.array((view.window.start, view.window.end))
     crossed = edges[(edges > places[0]) & (edges < places[-1])]
-    if not isinstance(connect, str):
-        crossed = crossed[connect[np.searchsorted(places, crossed) - 1] != 0]
+    crossed = crossed[joined[np.searchsorted(places, crossed) - 1]]
     return np.asarray(np.interp(crossed, places, heights))
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.ui.kit.plots.axes import TIME
+from gpu_studio.ui.kit.plots.axes import TIME, StepRuler, TrainingTime
 from gpu_studio.ui.kit.plots.backdrop import MEANINGS, PlotMarks, PlotSpan, texts_at
 
 
@@ -54,3 +54,46 @@ def test_that_the_marks_near_a_place_are_told_and_of_many_the_first_and_the_last
 def test_that_no_kind_of_mark_is_told_outside_the_window(kind):
     first, places = made(kind, [-1.0, 5.0, 11.0]).seen(TIME, 0.0, 10.0)
     assert (first, places.tolist()) == (1, [5.0])
+
+
+def steps_with_pauses(lengths):
+    """A ruler of steps that took so long each; zero-step reports stand for pauses."""
+    times = 5.0 + np.cumsum([each for each, _ in lengths])
+    steps = np.cumsum([trained for _, trained in lengths]).astype(float)
+    return StepRuler(kind="step", times=times, steps=steps, origin=0.0, first=0.0)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.1, 9), st.integers(0, 3)), min_size=1, max_size=40),
+    st.lists(st.floats(-5, 300), max_size=80),
+    st.floats(-5, 60),
+    st.floats(0.5, 60),
+)
+def test_that_the_marks_seen_are_all_whose_places_are_in_the_window(lengths, times, start, span):
+    rulers = [
+        TIME,
+        steps_with_pauses(lengths),
+        TrainingTime(first=5.0, begins=np.array([20.0, 90.0]), ends=np.array([60.0, np.inf])),
+    ]
+    marks = made("epoch", sorted(times))
+    for ruler in rulers:
+        places = ruler.places(marks.times)
+        inside = np.flatnonzero((places >= start) & (places <= start + span))
+        first, found = marks.seen(ruler, start, start + span)
+        assert found.tolist() == places[inside].tolist()
+        assert not len(inside) or first == inside[0]
+
+
+def test_that_of_many_marks_only_those_near_the_window_are_placed():
+    placed = []
+
+    class Counting(StepRuler):
+        def places(self, seconds):
+            placed.append(len(seconds))
+            return super().places(seconds)
+
+    times = np.arange(100_000.0)
+    ruler = Counting(kind="step", times=times, steps=times, origin=0.0, first=0.0)
+    first, found = made("epoch", times).seen(ruler, 500.0, 600.0)
+    assert (first, len(found)) == (500, 101)
+    assert sum(placed) < 120

@@ -349,7 +349,7 @@ def test_that_a_band_is_filled_from_a_curve_down_to_another_as_far_as_that_is_kn
     ((places, heights),) = plot.curve_called("most").outline
     assert (places.min(), places.max()) == (5.0, 9.0)
     assert sorted(set(heights.tolist())) == [2.0, 6.0]
-    assert not plot.curve_called("least").items[0].opts["pen"].style().value
+    assert not plot.curve_called("least").items[0].pen.style().value
     assert b'fill-opacity="0.14' in PlotPicture("Memory", "", plot.canvas).svg()
     plot.feed("least", times[:0], times[:0], START)
     plot.draw_soon()
