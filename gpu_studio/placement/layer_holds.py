@@ -199,19 +199,63 @@ def spared_by_copies(
     backward: Sequence[bool],
     order: Sequence[str],
 ) -> dict[str, int]:
-    """How much less is held around each layer where what it takes of the one before is a copy.
+    """How much less is held around each layer where the one before it is on another card.
 
-    It is so much less than `alone`. `held` says what is held while operations run, and `order` is
-    that of the layers.
+    What it takes of that one is a copy then, and what goes back through it is not here. It is so
+    much less than `alone`. `held` says what is held while operations run, and `order` is that of
+    the layers.
     """
     found: dict[str, int] = {}
     for first in (0, 1):  # no layer is in two pairs at once: what it makes is no copy where it is
         pairs = [*pairwise(order)][first::2]
         copied = with_copies(operations, layers, backward, pairs)
-        if copied != [*operations]:
-            there = held(copied)
-            taking = [each for _, each in pairs if each in alone]
+        apart = one_after_the_other(copied, layers, backward, pairs)
+        if apart != [*operations]:
+            there = held(apart)
+            taking = [each for _, each in pairs if each in alone and each in there]
             found |= {each: alone[each].spared(there[each]) for each in taking}
+    return {each: size for each, size in found.items() if size}
+
+
+def one_after_the_other(
+    operations: Sequence[Operation],
+    layers: Sequence[str],
+    backward: Sequence[bool],
+    taking: Collection[tuple[str, str]],
+) -> list[Operation]:
+    """The operations as where nothing goes back through a layer before all of a later one has.
+
+    `taking` are pairs of both, the earlier one first. What that computes from a gradient, while
+    those of the later one's weights are still to come, is on another card. Nothing waits for a
+    layer that needs what goes back through the earlier one, as if that is called again behind it.
+    """
+    backs: dict[str, list[int]] = {}
+    for place, layer in enumerate(layers):
+        if backward[place]:
+            backs.setdefault(layer, []).append(place)
+    makers = {tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes}
+    needs = [{*(makers[x] for x in each.takes), *each.after} for each in operations]
+    behind = _gone_through(needs, layers, backward)
+    found = list(operations)
+    for earlier, later in taking:
+        ends = {*backs.get(later, ())}
+        again = any(earlier in behind[place] for place in ends)
+        ends -= {before for place in ends for before in needs[place]}
+        for place in backs.get(earlier, ()) if ends and not again else ():
+            if needs[place].isdisjoint(backs[earlier]):
+                found[place] = replace(found[place], after=(*found[place].after, *sorted(ends)))
+    possible = sum(turn.begins for turn in in_one_queue(found)) == len(found)
+    return found if possible else list(operations)
+
+
+def _gone_through(
+    needs: Sequence[Collection[int]], layers: Sequence[str], backward: Sequence[bool]
+) -> list[frozenset[str]]:
+    """The layers that what each operation needs has gone back through."""
+    found: list[frozenset[str]] = []
+    for some in needs:
+        own = {layers[place] for place in some if backward[place]}
+        found.append(frozenset(own).union(*(found[place] for place in some if place < len(found))))
     return found
 
 

@@ -9,6 +9,7 @@ from gpu_studio.placement.layer_holds import (
     LayerHolds,
     held_around,
     let_go,
+    one_after_the_other,
     outliving,
     spared_by_copies,
     with_copies,
@@ -113,6 +114,44 @@ CHAIN = (
     Operation(takes=(0, 4), makes=((5, Size(0, 4)),)),
 )
 """Three layers in a row, of which the gradient of the last is written over what it takes."""
+
+
+HEAD = (
+    Operation(makes=((0, Size(0, 900)),)),
+    Operation(takes=(0,), makes=((1, Size(0, 10)),)),
+    Operation(takes=(1,), makes=((2, Size(0, 10)),)),
+    Operation(takes=(2,), makes=((3, Size(0, 10)),)),
+    Operation(takes=(2,), makes=((4, Size(0, 20)),)),
+    Operation(takes=(1, 4), makes=((5, Size(40)),)),
+    Operation(takes=(3,), makes=((6, Size(0, 900)),)),
+    Operation(takes=(0, 6), makes=((7, Size(40)),)),
+)
+"""A dense layer: the gradients of what it takes and of its weights, and then that of the first."""
+AROUND_HEAD = ["pool", "pool", "head", "head", "head", "head", "pool", "pool"]
+BACK_THROUGH = [False] * 3 + [True] * 5
+
+
+def test_that_what_goes_back_through_the_layer_before_is_not_on_the_card_of_a_head() -> None:
+    """It was, and many times what the head of a model with global pooling holds there."""
+
+    def held(run):
+        step = StepGraph(run, results=[5, 7], kept=frozenset({0, 1}))
+        return held_around(step, run, AROUND_HEAD, {"pool": 910, "head": 0})
+
+    alone = held(HEAD)
+    assert alone["head"].around > 900
+    spared = spared_by_copies(alone, held, HEAD, AROUND_HEAD, BACK_THROUGH, ("pool", "head"))
+    assert alone["head"].around - spared["head"] == 10 + 10 + 20
+    order = [("pool", "other"), ("other", "head")]
+    assert one_after_the_other(HEAD, AROUND_HEAD, BACK_THROUGH, order) == [*HEAD]
+
+
+def test_that_a_layer_that_is_called_again_behind_another_does_not_wait_for_it() -> None:
+    """What goes back through the second call is needed there."""
+    again = ["pool", "pool", "head", "pool", "head", "head", "pool", "pool"]
+    through = replace(HEAD[4], takes=(3,))
+    run = [*HEAD[:4], through, *HEAD[5:]]
+    assert one_after_the_other(run, again, BACK_THROUGH, [("pool", "head")]) == run
 
 
 def test_that_what_a_layer_makes_is_its_own_and_no_copy() -> None:
