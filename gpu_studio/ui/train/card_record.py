@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -321,7 +320,7 @@ class CardFigures:
             return None
         series = series.nearest(time)
         times = series.column("time")
-        place = int(np.searchsorted(times, time, side="right")) - 1
+        place = int(times.searchsorted(time, side="right")) - 1
         if place < 0 or time - float(times[place]) > self.longest_gap(key, figure):
             return None
         return float(series.column("value")[place])

@@ -149,7 +149,7 @@ class Ruler:
         before, after = self.places(times[[0, -1]]).tolist()
         beside = _BESIDE * (end - start)
         moments = self.seconds(np.array([start - beside, end + beside]))
-        first, last = np.searchsorted(times, moments).tolist()
+        first, last = times.searchsorted(moments).tolist()
         return slice(first if before < start else 0, last if after > end else len(times))
 
     def ticks(self, start: float, end: float, count: int) -> list[Tick]:
@@ -251,11 +251,11 @@ def between(x: Array, known: Array, values: Array) -> Array:
     Outside them it is the first or the last value. The same as `numpy.interp`, which copies what
     cannot be written to: that would cost a millisecond for each curve of a long run.
     """
-    after = np.searchsorted(known, x, side="right")
+    after = known.searchsorted(x, side="right")
     right, left = np.minimum(after, len(known) - 1), np.maximum(after - 1, 0)
     low, high = known[left], known[right]
     width = high - low
-    share = np.divide(x - low, width, out=np.zeros_like(x), where=width > 0)
+    share = np.divide(x - low, width, out=np.zeros(x.shape), where=width > 0)
     return values[left] + np.maximum(share, 0.0) * (values[right] - values[left])
 
 

@@ -244,8 +244,8 @@ class PlotMarks:
         near = ruler.around(self.times, start, end)
         places = ruler.places(self.times[near])
         first, last = (
-            int(np.searchsorted(places, start, side="left")),
-            int(np.searchsorted(places, end, side="right")),
+            int(places.searchsorted(start, side="left")),
+            int(places.searchsorted(end, side="right")),
         )
         return near.start + first, places[first:last]
 

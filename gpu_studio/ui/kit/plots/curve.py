@@ -232,6 +232,7 @@ class PlotCurve:
         if shown != self.shown:
             for item in self.items:
                 item.setVisible(shown)
+            self._show_dots()
 
     def set_tokens(self, tokens: Tokens, width: float = 1.0) -> None:
         """Wear the colours of this theme, in lines of `width` device pixels."""
@@ -365,7 +366,7 @@ class PlotCurve:
             column = float(view.edges[-1] - view.edges[0]) / view.columns
             joined[:-1] &= np.diff(x) <= max(self.longest_gap, 2 * column)
         if self.breaks and len(missing := self._missing(view)):
-            passed = np.searchsorted(missing, x)
+            passed = missing.searchsorted(x)
             joined[:-1] &= np.diff(passed) == 0
         return joined
 
@@ -412,6 +413,12 @@ class PlotCurve:
             pixels = float(x[-1] - x[0]) / view.window.span * view.columns if len(x) else 0.0
             sparse = (len(x) - 1) * _PIXELS_PER_DOT <= pixels
             self._dots.setData(x=x, y=y) if sparse else self._dots.clear()
+            self._show_dots()
+
+    def _show_dots(self) -> None:
+        """Where there are none, their item costs nothing in a frame."""
+        if self._dots is not None:
+            self._dots.setVisible(self.shown and self.dots > 0)
 
 
 def _at_edges(places: Array, heights: Array, joined: Flags, view: AxisView) -> Array:
@@ -420,7 +427,7 @@ def _at_edges(places: Array, heights: Array, joined: Flags, view: AxisView) -> A
         return _NOTHING
     edges = np.array((view.window.start, view.window.end))
     crossed = edges[(edges > places[0]) & (edges < places[-1])]
-    crossed = crossed[joined[np.searchsorted(places, crossed) - 1]]
+    crossed = crossed[joined[places.searchsorted(crossed) - 1]]
     return np.asarray(np.interp(crossed, places, heights))
 
 

@@ -91,8 +91,8 @@ def extremes_between(x: Array, y: Array, edges: Array, *, first: bool = True) ->
 
 def visible(x: Array, y: Array, start: float, end: float) -> Curve:
     """The points from `start` to `end`, and one on either side for the lines that run out."""
-    first = max(int(np.searchsorted(x, start, side="left")) - 1, 0)
-    last = int(np.searchsorted(x, end, side="right")) + 1
+    first = max(int(x.searchsorted(start, side="left")) - 1, 0)
+    last = int(x.searchsorted(end, side="right")) + 1
     return x[first:last], y[first:last]
 
 
@@ -103,7 +103,7 @@ def column_starts(x: Array, edges: Array) -> Indices:
 
     The columns begin and end at `edges`, shape (columns + 1,).
     """
-    starts = np.concatenate(([0], np.searchsorted(x, edges, side="left")))
+    starts = np.concatenate(([0], x.searchsorted(edges, side="left")))
     new = np.append(True, np.diff(starts) > 0)
     return starts[new & (starts < len(x))]
 
@@ -111,7 +111,7 @@ def column_starts(x: Array, edges: Array) -> Indices:
 def _first_equal(y: Array, wanted: Array, starts: Indices, counts: Indices) -> Indices:
     """For each block the index of its first value that equals the block's entry in `wanted`."""
     hits = np.flatnonzero(y == np.repeat(wanted, counts))
-    return hits.take(np.searchsorted(hits, starts, side="left"))
+    return hits.take(hits.searchsorted(starts, side="left"))
 
 
 WORTH: Final = 192
@@ -138,8 +138,8 @@ class CurvePart:
 
     def places(self, start: float, end: float) -> tuple[int, int]:
         """Where the points from `start` to `end` begin and end, with one more on either side."""
-        first = int(np.searchsorted(self.times, start, side="left")) - 1
-        last = int(np.searchsorted(self.times, end, side="right")) + 1
+        first = int(self.times.searchsorted(start, side="left")) - 1
+        last = int(self.times.searchsorted(end, side="right")) + 1
         return min(max(first, self.low), self.high), min(max(last, self.low), self.high)
 
     def candidates(self, edges: Array) -> Curve:
@@ -147,7 +147,7 @@ class CurvePart:
         first, last = self.places(float(edges[0]), float(edges[-1]))
         if self.pyramid is None or last - first < WORTH * len(edges):
             return finite_points(self.times[first:last], self.values[first:last])
-        cuts = first + np.searchsorted(self.times[first:last], edges, side="left")
+        cuts = first + self.times[first:last].searchsorted(edges, side="left")
         kept = self.pyramid.extremes(self.values, first, last, cuts)
         return finite_points(self.times[kept], self.values[kept])
 
@@ -231,8 +231,8 @@ class Remembered:
             - 1
         )
         if column > full.column:
-            end = int(np.searchsorted(x, edges[column], side="left"))
-            done = int(np.searchsorted(part.times[:settled], edges[column], side="left"))
+            end = int(x.searchsorted(edges[column], side="left"))
+            done = int(part.times[:settled].searchsorted(edges[column], side="left"))
             self._full = replace(full, column=column, done=done, curve=(x[:end], y[:end]))
         return x, y
 

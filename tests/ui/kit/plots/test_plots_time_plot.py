@@ -510,3 +510,24 @@ def test_that_dots_at_the_edges_of_the_plot_are_whole(plot, value):
         )
 
     assert height_of_dot(value) == height_of_dot(50.0) > 2
+
+
+def test_that_dots_that_are_not_drawn_cost_no_frame_and_come_back_with_their_curve(plot):
+    plot.show_curves({"ends": Style(accent, dots=True)})
+    curve = plot.curve_called("ends")
+    _, dots = curve.items
+    plot.draw_soon()
+    assert not dots.isVisible()
+    times = START + np.arange(0.0, RUN, 10.0)
+    plot.feed("ends", times, np.ones(len(times)), START)
+    plot.draw_soon()
+    assert dots.isVisible()
+    assert curve.dots == len(times)
+    curve.show(False)
+    assert not dots.isVisible()
+    curve.show(True)
+    assert dots.isVisible()
+    dense = START + np.linspace(0.0, RUN, 50_000)
+    plot.feed("ends", dense, np.ones(len(dense)), START)
+    plot.draw_soon()
+    assert not dots.isVisible()
