@@ -293,7 +293,7 @@ def faster_by_xla(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Ca
     if (steps := of_epoch * training.epochs) >= WORTH_COMPILING:
         text = "The recurrent layers are small: XLA runs their steps faster on a CPU."
         why = (
-            "It was 1.2 to 4.1 times as fast on two cores: TensorFlow hands their operations from "
+            "It was 1.2 to 2.8 times as fast on two cores: TensorFlow hands their operations from "
             "thread to thread, which takes longer than they do. Compiling takes seconds, "
             f"and {grouped(steps)} steps follow. Losses differ by rounding, and random layers draw "
             "other numbers."

@@ -24,11 +24,11 @@ transformer 1,679 for 2,046, a dense one 328 for 282.
 SMALL_FLOPS = 2**19
 """What a product with a weight of a small recurrent layer takes at most.
 
-Of such layers of 8 to 64 units, XLA ran steps 1.2 to 4.1 times as fast on two cores of a CPU, with
+Of such layers of 8 to 64 units, XLA ran steps 1.2 to 2.8 times as fast on two cores of a CPU, with
 batches of 16 to 256; wider ones 0.7 to 1.9 times.
 """
-WORTH_COMPILING = 2_000
-"""So many steps save several times the one to three seconds that compiling them took."""
+WORTH_COMPILING = 5_000
+"""So many steps saved 4 to 13 seconds, and compiling them took one to three."""
 _BESIDE = (
     "; without what XLA changes, which joins operations and takes the memory of a step's "
     "temporary tensors in one piece: on a CPU up to 2.2 times as much was seen, on an H200 0.82 to "

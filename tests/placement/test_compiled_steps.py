@@ -160,8 +160,8 @@ def test_that_xla_is_offered_for_a_long_training_of_small_recurrent_layers_on_a_
     assert not offered_xla(small, machine=TWO_CARDS), "it compiles there by itself"
     assert not offered_xla(small, "training.batch_size=33")
     assert not offered_xla(small, "training.epochs=3")
-    assert not offered_xla(small, "training.epochs=3", "training.steps_per_epoch=600")
-    assert offered_xla(small, "training.epochs=4", "training.steps_per_epoch=600")
+    assert not offered_xla(small, "training.epochs=3", "training.steps_per_epoch=1600")
+    assert offered_xla(small, "training.epochs=4", "training.steps_per_epoch=1600")
     assert not offered_xla(small, ON)
     assert not offered_xla(small, OFF)
     assert not offered_xla(small, "distribution.strategy=mirrored")
