@@ -111,6 +111,7 @@ class HistoryPlot(TimePlot):
         self.set_span(USUAL_SPAN)
         self.canvas.show_times(True)
         self.tabs.currentChanged.connect(self._choose)
+        view.window_followed.connect(self.draw_soon)
         view.cursor_changed.connect(self._tell)
 
     @property

@@ -117,6 +117,7 @@ class Charts(Scrolled):
         self.files = PlotFiles(self.time, lambda: self.run, settings, self)
         self._lay_out(theme)
         self.time.window_changed.connect(self._look_closer)
+        self.time.window_followed.connect(self.draw_in_turns)
         self._entered: TimePlot = self.loss
         self.loss.axis.set_choices(
             {str(kind): words for kind, words in AXES.items()}, self._axis, self.set_axis
@@ -159,6 +160,11 @@ class Charts(Scrolled):
     def redraws(self) -> int:
         """How often a plot was drawn."""
         return sum(plot.redraws for plot in self.plots)
+
+    @property
+    def drawing(self) -> bool:
+        """Whether some of the plots are still to be drawn in turns."""
+        return bool(self._undrawn)
 
     @property
     def tall(self) -> bool:
@@ -238,7 +244,7 @@ class Charts(Scrolled):
         if self.run is not None:
             drawn = self.redraws
             self.refresh(self.run)
-            self.ticked.emit(self.redraws != drawn)
+            self.ticked.emit(self.redraws != drawn or self.drawing)
 
     def refresh(self, run: LiveRun) -> None:
         """Draw what is new in the run."""
@@ -278,9 +284,10 @@ class Charts(Scrolled):
     def draw_in_turns(self) -> None:
         """The same, but each plot in a turn of the event loop of its own.
 
-        All of a long run at once would keep the window from answering.
+        All of a long run at once would keep the window from answering. What waits already is drawn
+        first.
         """
-        self._undrawn = list(self.plots)
+        self._undrawn += [plot for plot in self.plots if plot not in self._undrawn]
         self._soon.start()
 
     def _draw_next(self) -> None:
@@ -358,10 +365,12 @@ class Charts(Scrolled):
         self._entered = plot
 
     def _take_turns(self) -> None:
-        """Draw what is new.
+        """Draw what is new, unless all are about to be drawn in turns.
 
         If that takes long, draw one plot now and the next with the next tick.
         """
+        if self.drawing:
+            return
         clock = QElapsedTimer()
         clock.start()
         for _ in self.plots:

@@ -34,7 +34,6 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.ui.kit.theme import ThemeManager
-from gpu_studio.ui.train.charts import TICK_MS
 from gpu_studio.ui.window.app import make_application
 from gpu_studio.ui.window.main_window import MainWindow
 
@@ -51,7 +50,8 @@ WRITER = Path(__file__).parent / "write_run.py"
 class Window(MainWindow):
     """Times the frames in which a plot is drawn or figures change.
 
-    The Train page's tick, and the painting after it.
+    What the plots do by their own clocks, in whichever turn of the event loop, and the painting
+    after it.
 
     What counts is the time of the thread that draws: other programs on the machine are not the
     window's fault."""
@@ -60,19 +60,20 @@ class Window(MainWindow):
         """Begin to look at the clock."""
         self.frames: list[float] = []
         self._ticked, self._drawn, self._figures = 0.0, 0, False
+        children = Qt.FindChildOption.FindDirectChildrenOnly
+        for clock in self.train_page.charts.findChildren(QTimer, options=children):
+            clock.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Let a clock of the plots do what it does, and time it."""
+        if not isinstance(watched, QTimer) or event.type() != QEvent.Type.Timer:
+            return super().eventFilter(watched, event)
         page = self.train_page
-        charts = page.charts
-        charts.rest()
-
-        def timed() -> None:
-            began = time.thread_time()
-            charts.tick()
-            self._ticked += time.thread_time() - began
-            self._figures |= page._ticks == 0
-
-        self._ticker = QTimer(self)
-        self._ticker.timeout.connect(timed)
-        self._ticker.start(TICK_MS)
+        began, ticks = time.thread_time(), page._ticks
+        done = watched.event(event)
+        self._ticked += time.thread_time() - began
+        self._figures |= page._ticks < ticks
+        return done
 
     def event(self, event: QEvent) -> bool:
         """Paint, and time it."""
@@ -83,7 +84,7 @@ class Window(MainWindow):
         drawn = sum(plot.redraws for plot in self.train_page.charts.plots)
         if drawn != self._drawn or self._figures:
             self.frames.append(1000 * (time.thread_time() - began + self._ticked))
-        self._ticked, self._drawn, self._figures = 0.0, drawn, False
+            self._ticked, self._drawn, self._figures = 0.0, drawn, False
         return done
 
 

@@ -1,13 +1,17 @@
-"""Opening a long run: no turn of the event loop does all of it, and none does the same twice."""
+"""Opening a long run, and following one: no turn of the event loop does all of it.
+
+None does the same twice.
+"""
 
 from __future__ import annotations
 
 import pytest
 import train_pages
-from made_runs import Script, make_run
+from made_runs import Script, make_run, tell
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QWidget
 
+from gpu_studio.contract import events, lock
 from gpu_studio.runs.reading.event_file import RunPreview
 from gpu_studio.ui.train import live_run
 from gpu_studio.ui.train.header import RunHeader
@@ -114,3 +118,33 @@ def test_that_the_bar_of_progress_is_painted_with_the_rest_and_not_by_itself(qtb
     assert painted.count == before
     qtbot.waitUntil(lambda: painted.count > before)
     assert header.bar.value() == 500
+
+
+def test_that_plots_that_follow_a_run_are_drawn_each_in_a_turn_of_its_own(
+    qtbot, page, runs_dir, monkeypatch, turns
+):
+    run = make_run(runs_dir, Script(devices=2, trained=3.5))
+    held = lock.take(run.lock_file)
+    page.show_run(run)
+    charts = page.charts
+    qtbot.waitUntil(lambda: page.live_run.state == "running" and not page.live_run.reading)
+    charts.rest()
+    charts.time.zoom(600, 701)
+    qtbot.waitUntil(lambda: not charts.drawing)
+    for kind in {type(plot) for plot in charts.plots}:
+        turns.watch(monkeypatch, kind, "draw_soon")
+    before, shown = charts.redraws, charts.time.window
+    told = events.Steps(epoch=4, first_step=700, losses=[0.5] * 60, samples=2560, seconds=0.1)
+    tell(run, told)
+    qtbot.waitUntil(lambda: page.live_run.history.losses.total == 760)
+    charts.tick()
+    assert charts.time.window.end > shown.end
+    assert charts.redraws == before
+    qtbot.waitUntil(lambda: not charts.drawing)
+    visible = sum(plot.isVisible() for plot in charts.plots)
+    assert charts.redraws == before + visible
+    assert len(set(turns.done["draw_soon"])) == len(charts.plots)
+    followed = [plot.canvas.grab().toImage() for plot in charts.plots]
+    charts.draw()
+    assert [plot.canvas.grab().toImage() for plot in charts.plots] == followed
+    held.release()

@@ -49,7 +49,8 @@ class TimePlot(CardFrame):
 
     `feed` gives a curve its points, `feed_series` one that grows by itself; `refresh` draws, if
     there is something new and the card can be seen: at most five times a second, and less often
-    where a second is less than a pixel.
+    where a second is less than a pixel. Another window that was chosen is drawn at once; one that
+    follows a growing axis is drawn by whoever has it grow.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class TimePlot(CardFrame):
         self.redraws = 0
         self._lay_out()
         theme.changed.connect(self._wear)
-        time.window_changed.connect(self.draw_soon)
+        time.window_chosen.connect(self.draw_soon)
         time.ruler_changed.connect(self.draw_soon)
 
     def _lay_out(self) -> None:

@@ -134,10 +134,13 @@ class TimeView(QObject):
 
     Moments are seconds after the run's start; the window is in what the ruler counts.
 
-    With the usual ruler that is seconds too.
+    With the usual ruler that is seconds too. `window_changed` says that the window is another one:
+    `window_chosen` that it was chosen, `window_followed` that it follows an axis that has grown.
     """
 
     window_changed = Signal()
+    window_chosen = Signal()
+    window_followed = Signal()
     ruler_changed = Signal()
     cursor_changed = Signal()
     follow_changed = Signal(bool)
@@ -179,7 +182,7 @@ class TimeView(QObject):
         """The run has become this many seconds long, and this is what is known from before it."""
         self._reported = extent
         self._extent = self._measured(extent)
-        self._show(grown(self._window, self._extent))
+        self._show(grown(self._window, self._extent), chosen=False)
 
     def set_ruler(self, ruler: Ruler) -> None:
         """Count in this from now on: what was shown and under the crosshair stays so."""
@@ -246,9 +249,10 @@ class TimeView(QObject):
         begin = ruler.place(extent.begin) if extent.begin < 0 else 0.0
         return Extent(ruler.place(extent.duration), extent.live, ruler.least, min(begin, 0.0))
 
-    def _show(self, window: TimeWindow) -> None:
+    def _show(self, window: TimeWindow, *, chosen: bool = True) -> None:
         before, self._window = self._window, window
         if (before.start, before.end) != (window.start, window.end):
             self.window_changed.emit()
+            (self.window_chosen if chosen else self.window_followed).emit()
         if before.follow != window.follow:
             self.follow_changed.emit(window.follow)
