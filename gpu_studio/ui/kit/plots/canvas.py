@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from gpu_studio.ui.kit.plots.axes import Scale
 from gpu_studio.ui.kit.plots.backdrop import LANE, Backdrop, Limit, PlotMarks, PlotSpan
-from gpu_studio.ui.kit.plots.curve import PlotCurve, Style
+from gpu_studio.ui.kit.plots.curve import PlotCurve, Style, draw_all
 from gpu_studio.ui.kit.plots.gestures import HELP, Gestures, Overlay
 from gpu_studio.ui.kit.plots.reduce import AxisView
 from gpu_studio.ui.kit.plots.time_view import TimeView, TimeWindow
@@ -181,7 +181,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
             window, self.columns * UNCROWDED // max(len(shown), UNCROWDED) or 1, self._time.ruler
         )
         self._backdrop.ruler = self._time.ruler
-        heights = [curve.draw(view, self._backdrop.scale) for curve in shown]
+        heights = draw_all(shown, view, self._backdrop.scale)
         ranges = [found for found in heights if found is not None]
         if ranges:
             ranges += [

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from pyqtgraph.graphicsItems.PlotCurveItem import arrayToLineSegments
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen
 from PySide6.QtWidgets import (
     QGraphicsItem,
     QGraphicsPathItem,
-    QStyleOptionGraphicsItem,
-    QWidget,
 )
 
 from gpu_studio.runs.reading.pyramid import Pyramid
 from gpu_studio.runs.reading.series import Array, Near, Series
-from gpu_studio.ui.kit.plots.axes import LINEAR, Scale
+from gpu_studio.ui.kit.plots.axes import LINEAR, Ruler, Scale
+from gpu_studio.ui.kit.plots.curve_item import CurveItem
 from gpu_studio.ui.kit.plots.reduce import (
     Average,
     AxisView,
@@ -38,7 +35,6 @@ from gpu_studio.ui.kit.theme import Tokens
 Colour = Callable[[Tokens], str]
 
 _NOTHING: Array = np.empty(0)
-_NOT_JOINED: Flags = np.empty(0, dtype=np.bool_)
 _DOT = 5.0
 _OPACITY, _BEHIND = 0.14, -1.0
 _START, _ENOUGH, _FAR, _AIR = 0.02, 20, 3.0, 0.1
@@ -81,71 +77,6 @@ class Style:
         colour = QColor(self.colour(tokens))
         colour.setAlphaF(_OPACITY)
         return QBrush(colour)
-
-
-class CurveItem(QGraphicsItem):
-    """Draws the line of a curve as it was given last, and has nothing else to do in a frame.
-
-    `strokes` are places and heights, shape (points,), and whether each is joined to the one after
-    it. pyqtgraph's own item asks for its bounds and its options anew in each frame: of thirty
-    curves that is most of the time that it takes.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.strokes: tuple[Array, Array, Flags] = (_NOTHING, _NOTHING, _NOT_JOINED)
-        self.pen = QPen()
-        self._bounds = QRectF()
-        self._path: QPainterPath | None = None
-
-    def set_pen(self, pen: QPen) -> None:
-        """Draw by this pen."""
-        self.pen, self._path = pen, None
-        self.update()
-
-    def set_strokes(self, places: Array, heights: Array, joined: Flags) -> None:
-        """Draw this from now on."""
-        self.prepareGeometryChange()
-        self.strokes, self._path = (places, heights, joined), None
-        self._bounds = _bounds(places, heights)
-        self.update()
-
-    def boundingRect(self) -> QRectF:  # noqa: N802 - Qt's name
-        """Around all points."""
-        return self._bounds
-
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionGraphicsItem,
-        widget: QWidget | None = None,
-    ) -> None:
-        """Draw it."""
-        del option, widget
-        if self.pen.style() == Qt.PenStyle.NoPen:
-            return
-        painter.setPen(self.pen)
-        # A wide line is drawn many times faster in pieces than as a whole.
-        if self.pen.widthF() > 1 and self.pen.style() == Qt.PenStyle.SolidLine:
-            # Kept while it is drawn: what is handed on is its memory.
-            pieces = arrayToLineSegments(*self._connected(), False)
-            painter.drawLines(*pieces.drawargs())
-            return
-        if self._path is None:
-            self._path = pg.arrayToQPath(*self._connected(), finiteCheck=False)
-        painter.drawPath(self._path)
-
-    def _connected(self) -> tuple[Array, Array, Any]:
-        """The strokes, as pyqtgraph takes them."""
-        x, y, joined = self.strokes
-        return x, y, "all" if joined[:-1].all() else joined.astype(np.int32)
-
-
-def _bounds(places: Array, heights: Array) -> QRectF:
-    if not len(places):
-        return QRectF()
-    low, high = float(heights.min()), float(heights.max())
-    return QRectF(float(places[0]), low, float(places[-1] - places[0]), high - low)
 
 
 class PlotCurve:
@@ -280,10 +211,11 @@ class PlotCurve:
 
         `left_out`: a value had no height.
         """
-        self._take_in()
-        wanted = self._version(view, scale)
-        if self._pyramid is None or wanted != self._drawn:
-            self._drawn, self._range = wanted, self._draw(view, scale)
+        return draw_all((self,), view, scale)[0]
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The lowest and the highest height of what was drawn last, if any."""
         return self._range
 
     def _version(self, view: AxisView, scale: Scale) -> tuple[object, ...]:
@@ -300,15 +232,29 @@ class PlotCurve:
             self.longest_gap,
         )
 
-    def _draw(self, view: AxisView, scale: Scale) -> tuple[float, float] | None:
+    def take(self, view: AxisView, scale: Scale) -> tuple[Array, Array, Flags] | None:
+        """What `put` is to draw of the view; None if that is drawn already.
+
+        The moments in seconds after the run's start and the heights, shape (points,), and whether
+        each point is joined to the one after it.
+        """
+        self._take_in()
+        wanted = self._version(view, scale)
+        if self._pyramid is not None and wanted == self._drawn:
+            return None
+        self._drawn = wanted
         x, y = self._thinned(view)
         heights = scale.heights(y)
         drawable = np.isfinite(heights)
         self.left_out = len(heights) > 0 and not bool(drawable.all())
         # A copy in any case: the series goes on in the same memory.
         x, heights = x[drawable], heights[drawable].clip(-_FARTHEST, _FARTHEST)
-        joined = self._joined(x, view)
-        places = view.ruler.places(x - self._origin)
+        return x - self._origin, heights, self._joined(x, view)
+
+    def put(
+        self, places: Array, heights: Array, joined: Flags, view: AxisView, scale: Scale
+    ) -> None:
+        """Draw these points from now on."""
         self._line.set_strokes(places, heights, joined)
         self._draw_dots(places, heights, view)
         self._draw_band()
@@ -316,7 +262,8 @@ class PlotCurve:
             (heights[view.shows(places)], _at_edges(places, heights, joined, view))
         )
         if not len(inside):
-            return None
+            self._range = None
+            return
         low, high = float(inside.min()), float(inside.max())
         ceiling = (
             _ceiling(places, heights, view)
@@ -324,7 +271,7 @@ class PlotCurve:
             else math.inf
         )
         self.beyond = high if high > ceiling else -math.inf
-        return low, min(high, ceiling)
+        self._range = low, min(high, ceiling)
 
     def enclose(self, lower: PlotCurve, tokens: Tokens) -> QGraphicsPathItem:
         """Fill a band down to this curve from now on; returns what has to be put into the plot."""
@@ -419,6 +366,36 @@ class PlotCurve:
         """Where there are none, their item costs nothing in a frame."""
         if self._dots is not None:
             self._dots.setVisible(self.shown and self.dots > 0)
+
+
+def draw_all(
+    curves: Sequence[PlotCurve], view: AxisView, scale: Scale
+) -> list[tuple[float, float] | None]:
+    """Draw what is in view of each curve, in this order. Returns their ranges of heights.
+
+    The ruler is asked once for the places of all of their points.
+    """
+    taken = [(curve, found) for curve in curves if (found := curve.take(view, scale)) is not None]
+    places, begin = _places([moments for _, (moments, _, _) in taken], view.ruler), 0
+    for curve, (own, heights, joined) in taken:
+        curve.put(places[begin : begin + len(own)], heights, joined, view, scale)
+        begin += len(own)
+    return [curve.range for curve in curves]
+
+
+def _places(moments: list[Array], ruler: Ruler) -> Array:
+    """The places of all of these moments, one array behind the other.
+
+    They are looked up in order, which among the steps of a long run takes a third of the time:
+    what one look-up has read is still at hand in the next.
+    """
+    if not moments:
+        return _NOTHING
+    together = np.concatenate(moments)
+    order = together.argsort(kind="stable")
+    places = np.empty(len(together))
+    places[order] = ruler.places(together[order])
+    return places
 
 
 def _at_edges(places: Array, heights: Array, joined: Flags, view: AxisView) -> Array:

@@ -9,10 +9,12 @@ from PySide6.QtWidgets import QApplication, QGraphicsItem, QGraphicsScene
 from pytestqt.qtbot import QtBot
 
 from gpu_studio.runs.reading.series import Array
-from gpu_studio.ui.kit.plots.curve import CurveItem
-from gpu_studio.ui.kit.plots.reduce import Flags
+from gpu_studio.ui.kit.plots.axes import LINEAR, StepRuler
+from gpu_studio.ui.kit.plots.curve import PlotCurve, draw_all
+from gpu_studio.ui.kit.plots.curve_item import CurveItem
+from gpu_studio.ui.kit.plots.reduce import AxisView, Flags
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
-from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
+from gpu_studio.ui.kit.plots.time_view import Extent, TimeView, TimeWindow
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.training_plots import STEPS, TRAIN
 
@@ -105,3 +107,29 @@ def test_that_a_line_is_made_once_however_often_it_is_painted(
     for _ in range(3):
         plot.grab()
     assert len(made) == 2
+
+
+def test_that_the_axis_is_asked_once_for_the_places_of_all_curves_that_are_drawn() -> None:
+    asked: list[Array] = []
+
+    class Counted(StepRuler):
+        def places(self, seconds: Array) -> Array:
+            asked.append(seconds)
+            return StepRuler.places(self, seconds)
+
+    steps = np.arange(1000.0)
+    ruler = Counted(kind="step", times=START + steps**1.1, steps=steps, origin=START, first=0.0)
+    view = AxisView(TimeWindow(0.0, 1000.0), 400, ruler)
+    random = np.random.default_rng(7)
+    curves = [PlotCurve(STEPS) for _ in range(8)]
+    for number, curve in enumerate(curves):
+        times = START + np.sort(random.uniform(0, 1900, 100 * number))
+        curve.set_series(times, random.random(len(times)), START)
+    together = draw_all(curves, view, LINEAR)
+    assert len(asked) == 1
+    drawn = [curve.strokes for curve in curves]
+    assert [len(places) > 0 for places, _, _ in drawn] == [number > 0 for number in range(8)]
+    assert [curve.draw(view, LINEAR) for curve in curves] == together
+    for before, curve in zip(drawn, curves, strict=True):
+        for mine, alone in zip(before, curve.strokes, strict=True):
+            np.testing.assert_array_equal(mine, alone)
