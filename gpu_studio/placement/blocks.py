@@ -266,6 +266,7 @@ class BlockMemory:
     over: Array
     recompute: bool = False
     _made: dict[tuple[range, int, bool], StageMemory] = field(default_factory=dict)
+    _back: dict[tuple[range, int, int], Array] = field(default_factory=dict)
 
     @classmethod
     def of(cls, work: Work, under_way: int, *, recompute: bool = False) -> BlockMemory:
@@ -328,66 +329,73 @@ class BlockMemory:
         # not known here.
         at_work = running(micro_batches, under_way, 1 if copied else under_way)
         step = _step_on("GPU" if copied else "CPU", step, self.work, at_work)
-        going_back = self._going_back(step, ends, begin) if copied else None
+        going_back = self._going_back(step.part, ends, begin) if copied else None
         return lasting + stage.step_bytes(step, going_back)
 
-    def _going_back(self, step: Step, ends: range, begin: int) -> Array:
+    def _going_back(self, part: int, ends: range, begin: int) -> Array:
         """What a micro-batch on its way back holds in a block on a card, at its fullest moment."""
+        key = ends, begin, part
+        if key not in self._back:  # it is the same for all turns, which are asked for in a row
+            self._back.clear()
+            self._back[key] = self._gone_back(part, ends, begin)
+        return self._back[key]
+
+    def _gone_back(self, part: int, ends: range, begin: int) -> Array:
         work, rows = self.work, slice(ends.start, ends.stop)
         moments = np.full((len(ends), ends.stop), -np.inf)
-        known = _way_back(work, self.coming[rows], ends.stop).moments(step.part)
+        known = _way_back(work, self.coming[rows], ends.stop).moments(part)
         moments[:, : known.shape[1]] = known
         # None of a layer that is not in the block; and of each the fullest of it and those behind.
         moments[np.arange(ends.stop) >= np.array(ends)[:, None]] = -np.inf
         fullest = np.maximum.accumulate(moments[:, ::-1], axis=1)[:, ::-1]
         if work.spared_bytes.any() and not self.recompute:
             # What the first layer takes is a copy.
-            known -= step.part * work.spared_bytes[: ends.stop]
+            known -= part * work.spared_bytes[: ends.stop]
             fullest[:, :-1] = fullest[:, 1:]
             fullest[:, -1] = -np.inf
             of_layers = np.arange(known.shape[1]) < np.array(ends)[:, None]
             known = np.where(of_layers, known, -np.inf)
             fullest[:, : known.shape[1]] = np.maximum(fullest[:, : known.shape[1]], known)
         fullest = fullest[:, begin:]
-        fullest = fullest - step.part * self.over[rows, begin : ends.stop]
-        ahead = step.part * before(work.kept_bytes)[begin : ends.stop]
+        fullest = fullest - part * self.over[rows, begin : ends.stop]
+        ahead = part * before(work.kept_bytes)[begin : ends.stop]
         gradients = before(work.gradient_bytes)[rows, None]
         # The gradient of what came in is made here, and sent back.
         last = sums(before(work.gradient_bytes), ends, begin)
-        last = last + step.part * self.entering[rows, begin : ends.stop]
+        last = last + part * self.entering[rows, begin : ends.stop]
         found: Array = np.maximum(fullest - ahead + gradients, last)
         return found
 
     def _stage(self, ends: range, begin: int, copied: bool) -> StageMemory:
-        work = self.work
+        def here(values: Array) -> Array | float:
+            some = values[ends.start : ends.stop, begin : ends.stop]
+            return some if copied and some.any() else 0.0  # which costs nothing to count with
+
+        work, gradients = self.work, sums(before(self.work.gradient_bytes), ends, begin)
         kept = sums(before(work.kept_bytes), ends, begin)
         enters = self.entering[ends.start : ends.stop, begin : ends.stop]
         taken: Array | float = 0.0
         if work.taken_bytes[begin : ends.stop].any():
             taken = maxima(work.taken_bytes, ends, begin)
-        lent = self.lent[ends.start : ends.stop, begin : ends.stop] if copied else 0.0
+        adds_up = copied and len(work.added_up_bytes)
         # What a CPU keeps when it computes again are tensors of other stages.
-        kept_here = (0.0 if copied else enters) if self.recompute else kept - lent
+        kept_here = (0.0 if copied else enters) if self.recompute else kept - here(self.lent)
         return StageMemory(
-            gradients=sums(before(work.gradient_bytes), ends, begin),
+            gradients=gradients,
             taken=0.0 if copied else taken,
             received=enters + taken if copied else 0.0,
-            brief=self.brief[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
-            waiting=self.waiting[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
-            forward=self.forward[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
-            skipping=self.skipping[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
+            brief=here(self.brief),
+            waiting=here(self.waiting),
+            forward=here(self.forward),
+            skipping=here(self.skipping),
             returned=enters if copied else 0.0,
-            joined=self.joined[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
-            met=self.met[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
+            joined=here(self.joined),
+            met=here(self.met),
             kept=kept_here,
             passing=0.0 if copied else maxima(work.passing_bytes, ends, begin),
             again=kept if self.recompute and not copied else 0.0,
-            updating=sums(before(work.gradient_bytes), ends, begin)
-            if copied
-            else maxima(2 * work.gradient_bytes, ends, begin),
-            zeros=sums(before(work.added_up_bytes), ends, begin)
-            if copied and len(work.added_up_bytes)
-            else 0.0,
+            updating=gradients if copied else maxima(2 * work.gradient_bytes, ends, begin),
+            zeros=sums(before(work.added_up_bytes), ends, begin) if adds_up else 0.0,
             share=sums(
                 before(shares(work.kept_bytes, work.gradient_bytes, work.batch)), ends, begin
             ),

@@ -250,6 +250,8 @@ class StageMemory:
 
     def _meeting(self, step: Step) -> Amount:
         """What is held when outputs meet; all that is kept may be there before the last comes."""
+        if not np.any(self.joined):
+            return 0.0
         brief = self.brief * max(step.part, step.arrived - step.samples)
         held = (self.received - self.brief) * step.arrived + brief + self.kept * step.samples
         held = held + self.joined * step.part + self._crossing(step, step.samples - step.part)
@@ -270,6 +272,8 @@ class StageMemory:
             crossing = np.maximum(self._outputs(step, others), on_the_way)
         else:
             crossing = np.maximum(self.waiting * others, self.returned * some)
+        if not np.any(self.joined):
+            return crossing
         met = self.met * others + np.maximum(0.0, self.brief - self.met) * some
         found: Array = crossing + np.where(np.asarray(self.joined) > 0, met, 0.0)
         return found
