@@ -50,8 +50,8 @@ WRITER = Path(__file__).parent / "write_run.py"
 class Window(MainWindow):
     """Times the frames in which a plot is drawn or figures change.
 
-    What the plots do by their own clocks, in whichever turn of the event loop, and the painting
-    after it.
+    A tick, what the plots do until the next one by their own clocks, in whichever turn of the event
+    loop, and the painting after it.
 
     What counts is the time of the thread that draws: other programs on the machine are not the
     window's fault."""
@@ -69,6 +69,8 @@ class Window(MainWindow):
         if not isinstance(watched, QTimer) or event.type() != QEvent.Type.Timer:
             return super().eventFilter(watched, event)
         page = self.train_page
+        if watched.interval():  # a tick; the others follow it at once
+            self._ticked = 0.0
         began, ticks = time.thread_time(), page._ticks
         done = watched.event(event)
         self._ticked += time.thread_time() - began
