@@ -38,7 +38,7 @@ run: ## Open the window with a plan for this machine; without a display, train t
 # wait.
 # What tests show at length is left to `make whole`, but where ARGS names them.
 IN_SHORT = $(if $(GPU_STUDIO_WHOLE_PARITY)$(findstring tests/,$(ARGS)),,-m "not whole")
-test: ## Check the source, then test every rule (eight minutes on two cores)
+test: ## Check the source, then test every rule (about ten minutes on two cores)
 	@$(PREPARE) test
 	@{ $(PYTEST) --collect-only -qq -p no:cacheprovider; $(VENV_PYTHON) tests/support/fake_cards.py; \
 	$(VENV_PYTHON) -c "from hypothesis.strategies import text; text().validate()"; } >/dev/null 2>&1 & \
@@ -46,7 +46,7 @@ test: ## Check the source, then test every rule (eight minutes on two cores)
 	@$(PYTEST) $(FOR_ALL) $(IN_PARALLEL) $(IN_SHORT) $(ARGS)
 
 # What is written into tests/export/proven.json belongs into the commit.
-whole: ## Test every rule at length, too: all pairs of models and strategies, by real pointers, on real schedulers (an hour)
+whole: ## Test every rule at length, too: all pairs of models and strategies, by real pointers, on real schedulers (more than an hour)
 	@GPU_STUDIO_WHOLE_PARITY=1 $(MAKE) --no-print-directory test
 
 # The tests of pages and charts take nearly as long as all others of these: they run where ARGS names them. Properties are
