@@ -79,10 +79,10 @@ class StepMemory:
         for all of it, unless a kernel needs what it does not need for half of it.
         """
         alike: float = batch
-        known = {each.batch for each in self.padding}
+        known = {float(each.batch) for each in self.padding}
         leaps = {each for each in known if each > CLOSE and each - 1 in known}
         if 2 * self.fullest(batch).fixed < self.asked(batch):
-            while alike > CLOSE and not known.intersection((alike,)):
+            while alike > CLOSE and alike not in known:
                 if any(alike / 2 < leap <= alike for leap in leaps):
                     break
                 alike /= 2

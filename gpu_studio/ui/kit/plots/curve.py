@@ -192,8 +192,9 @@ class PlotCurve:
     @property
     def grown(self) -> bool:
         """Whether the series that it follows has come to something that was not drawn yet."""
-        series = self._followed
-        return series is not None and (series.total, series.near) != self._drawn[1:3] and self.shown
+        if (series := self._followed) is None or not self.shown:
+            return False
+        return (series.pyramid, series.total, series.near) != self._drawn[:3]
 
     def _take_in(self) -> None:
         """Take the series that it follows, if any, as it is now: what was taken may have moved."""

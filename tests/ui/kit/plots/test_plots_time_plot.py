@@ -254,6 +254,20 @@ def test_that_a_curve_has_grown_by_what_its_series_has_and_its_picture_has_not(p
     assert curve.series[1].tolist() == [5.0, 1.0, 2.0, 6.0, 7.0]
 
 
+def test_that_another_series_as_long_as_the_one_before_is_drawn(plot):
+    """As where a run's curve takes the place of what was read of it ahead."""
+    one, other = (Series("time", "loss", by="loss", along="time") for _ in range(2))
+    one.add([START, START + 1], [5.0, 6.0])
+    other.add([START, START + 1], [7.0, 8.0])
+    plot.feed_series("train", one, START)
+    plot.draw_soon()
+    plot.feed_series("train", other, START)
+    assert plot.curve_called("train").grown
+    plot.draw_soon()
+    assert drawn(plot)[1].tolist() == [7.0, 8.0]
+    assert not plot.curve_called("train").grown
+
+
 def test_that_new_points_in_the_same_ranges_leave_the_backdrop_as_it_was_painted(
     qtbot, plot, monkeypatch
 ):
