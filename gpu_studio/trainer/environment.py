@@ -219,31 +219,6 @@ def limit_memory() -> None:
             )
 
 
-def last_cache_bytes() -> int:
-    """Return the bytes of the processor's third cache, as Eigen takes them (`queryCacheSizes`).
-
-    Of a processor of AMD's that is all of its parts. 2 MiB where none is known, as Eigen has it.
-    """
-    processor = _told(_PROCESSORS / "cpu0", _PACKAGE)
-    own = (each for each in _PROCESSORS.glob("cpu[0-9]*") if _told(each, _PACKAGE) == processor)
-    sizes = {_told(each, "cache/index3/shared_cpu_list"): _told(each, _THIRD) for each in own}
-    known = [int(size[:-1]) << 10 for size in sizes.values() if size.endswith("K")]
-    of_all = "AuthenticAMD" in _told(_PROCESS, "cpuinfo")
-    return (sum if of_all else max)(known) if known else 2 << 20
-
-
-_PROCESSORS, _PROCESS = Path("/sys/devices/system/cpu"), Path("/proc")
-_PACKAGE, _THIRD = "topology/physical_package_id", "cache/index3/size"
-
-
-def _told(folder: Path, name: str) -> str:
-    """Return what the system tells in a file; nothing where it tells nothing."""
-    try:
-        return (folder / name).read_text().strip()
-    except OSError:
-        return ""
-
-
 def cores() -> int:
     """Return the number of cores.
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from gpu_studio.plan import Carve, DeviceSettings, Plan
-from gpu_studio.trainer import environment
 from gpu_studio.trainer.environment import settings_for, visible_cards
 from gpu_studio.trainer.errors import PlanRefused
 
@@ -41,25 +40,3 @@ def test_that_cards_are_counted_in_bus_order_and_no_cluster_is_inherited() -> No
     assert settings["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
     assert settings["TF_CONFIG"] is None
     assert settings["TF_CPP_MIN_LOG_LEVEL"] == "3"
-
-
-@pytest.mark.parametrize(
-    ("maker", "mib"), [("GenuineIntel", 32), ("AuthenticAMD", 2 * 32), ("", 32)]
-)
-def test_that_the_last_cache_is_that_of_one_processor_as_eigen_counts_it(
-    monkeypatch, tmp_path, maker, mib
-) -> None:
-    """Of AMD's all parts count, each of which two cores share here; two processors, four each."""
-    monkeypatch.setattr(environment, "_PROCESSORS", tmp_path)
-    monkeypatch.setattr(environment, "_PROCESS", tmp_path)
-    assert environment.last_cache_bytes() == 2 << 20
-    (tmp_path / "cpuinfo").write_text(f"processor : 0\nvendor_id : {maker}\n")
-    for number in range(8):
-        core = tmp_path / f"cpu{number}"
-        (core / "topology").mkdir(parents=True)
-        (core / "topology/physical_package_id").write_text(f"{number // 4}\n")
-        (core / "cache/index3").mkdir(parents=True)
-        first = number // 2 * 2
-        (core / "cache/index3/shared_cpu_list").write_text(f"{first}-{first + 1}\n")
-        (core / "cache/index3/size").write_text("32768K\n")
-    assert environment.last_cache_bytes() == mib << 20

@@ -8,8 +8,9 @@ from typing import Any
 
 from gpu_studio.common.practice import CARDS_FILE, library
 from gpu_studio.placement.liveness import NOTHING, Size
+from gpu_studio.trainer.answers.last_cache import last_cache_bytes
 from gpu_studio.trainer.devices import ONE_DNN
-from gpu_studio.trainer.environment import cores, last_cache_bytes
+from gpu_studio.trainer.environment import cores
 
 ScratchOf = Callable[[Any, Sequence[Size]], Size]
 _INDEX_BYTES = 8

@@ -11,11 +11,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpu_studio.trainer import environment
 from gpu_studio.trainer.answers import kernel_scratch
+from gpu_studio.trainer.answers.last_cache import last_cache_bytes
 
 SAMPLES = 16
-ROOM = (256 << 20) + 3 * environment.last_cache_bytes()
+ROOM = (256 << 20) + 3 * last_cache_bytes()
 KINDS = {
     "a row": ((1, 60, 8), (1, 3, 8, 16)),
     "pictures": ((13, 13, 32), (3, 3, 32, 64)),
