@@ -184,19 +184,31 @@ def extremes(part: CurvePart, edges: Array) -> Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Full:
-    """The results of all columns before number `column`, which hold the first `done` points."""
+    """The results of all columns before number `column`, which hold the first `done` points.
+
+    `edges`, shape (column + 1,), are those of these columns: later ones may move.
+    """
 
     edges: Array
     of: tuple[object, int] | None = None
-    column: int = 0
     done: int = 0
     curve: Curve = (_NOTHING, _NOTHING)
+
+    @property
+    def column(self) -> int:
+        """The number of the first column that is not full."""
+        return max(len(self.edges) - 1, 0)
+
+    def is_of(self, of: tuple[object, int], edges: Array) -> bool:
+        """Whether these are the first columns between `edges` of this curve."""
+        return of == self.of and np.array_equal(edges[: len(self.edges)], self.edges)
 
 
 class Remembered:
     """Finds the extremes in the columns of a curve that grows only at its end.
 
-    Full columns are searched once.
+    Full columns are searched once. Edges behind them may move: while a run is trained, all steps
+    to come are due at once, which is a bit later each time.
     """
 
     def __init__(self) -> None:
@@ -210,8 +222,8 @@ class Remembered:
         if part.pyramid is None:
             return extremes(part, edges)
         of = part.pyramid, part.pyramid.layout
-        if of != self._full.of or not np.array_equal(edges, self._full.edges):
-            self._full = _Full(edges, of)
+        if not self._full.is_of(of, edges):
+            self._full = _Full(_NOTHING, of)
         full = self._full
         found = replace(part, low=full.done).candidates(edges[full.column :])
         # Where full columns hold no number, the curve begins only behind them.
@@ -222,18 +234,12 @@ class Remembered:
         if not settled or not len(x):
             return x, y
         # The column of the last point stays open, even if the values after it are not numbers.
-        column = (
-            int(
-                np.searchsorted(
-                    edges, min(float(part.times[settled - 1]), float(x[-1])), side="right"
-                )
-            )
-            - 1
-        )
+        last = min(float(part.times[settled - 1]), float(x[-1]))
+        column = int(edges.searchsorted(last, side="left")) - 1
         if column > full.column:
             end = int(x.searchsorted(edges[column], side="left"))
             done = int(part.times[:settled].searchsorted(edges[column], side="left"))
-            self._full = replace(full, column=column, done=done, curve=(x[:end], y[:end]))
+            self._full = _Full(edges[: column + 1].copy(), of, done, (x[:end], y[:end]))
         return x, y
 
 

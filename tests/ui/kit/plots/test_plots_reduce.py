@@ -148,6 +148,36 @@ def test_that_points_that_were_only_foreseen_are_not_remembered():
     assert x[-1] == 999.0
 
 
+def due(series, columns, end):
+    """The edges of a live axis of steps: all that is to come is due at the newest moment."""
+    return np.minimum(np.linspace(0.0, end, columns + 1), max(series.total - 1.0, 0.0))
+
+
+@given(BATCHES, st.integers(32, 600), st.floats(1, 900), COLUMNS)
+def test_that_what_is_remembered_while_later_edges_move_is_what_a_new_look_finds(
+    batches, most, end, columns
+):
+    series = Series("time", "value", by="value", along="time", most=most)
+    lowest = Remembered()
+    for batch in batches:
+        series.add(np.arange(batch.size) + series.total, batch)
+        part, edges = part_of(series), due(series, columns, end)
+        np.testing.assert_array_equal(lowest.curve(part, edges), extremes(part, edges))
+
+
+def test_that_full_columns_are_searched_once_though_later_edges_move(monkeypatch):
+    looked, look = [], CurvePart.candidates
+    monkeypatch.setattr(
+        CurvePart, "candidates", lambda part, edges: looked.append(part.low) or look(part, edges)
+    )
+    series = Series("time", "value", by="value", along="time")
+    lowest = Remembered()
+    for _ in range(3):
+        series.add(np.arange(100.0) + series.total, 1.0)
+        lowest.curve(part_of(series), due(series, 10, 1000.0))
+    assert looked == [0, 0, 100]
+
+
 NOISY = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=300).map(np.array)
 WEIGHTS = st.floats(0, 0.99)
 
