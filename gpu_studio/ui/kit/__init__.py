@@ -104,6 +104,7 @@ from gpu_studio.ui.kit.theme import (
     mix,
     readable,
     state_colour,
+    text_width,
 )
 from gpu_studio.ui.kit.when_seen import (
     WhenSeen,
@@ -189,6 +190,7 @@ __all__ = [
     "state_colour",
     "tab_after",
     "tab_bar",
+    "text_width",
     "write_lines",
     "write_parts",
 ]

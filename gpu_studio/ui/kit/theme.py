@@ -285,6 +285,16 @@ def _height(role: FontRole, size: float) -> int:
     return QFontMetrics(_made(role, size)).height()
 
 
+def text_width(role: FontRole, text: str) -> int:
+    """How wide a text that is often measured is in this font, in pixels."""
+    return _width(role, points(_LOOKS[role][1]), text)
+
+
+@cache
+def _width(role: FontRole, size: float, text: str) -> int:
+    return QFontMetrics(_made(role, size)).horizontalAdvance(text)
+
+
 def points(pixels: float) -> float:
     """A size in device-independent pixels as points on this screen."""
     screen = QGuiApplication.primaryScreen()

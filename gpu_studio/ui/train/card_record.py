@@ -269,6 +269,7 @@ class CardFigures:
         self.first: float | None = None
         self.last = 0.0
         self._series: dict[tuple[str, Figure], Series] = {}
+        self._newest: dict[tuple[str, Figure], tuple[float, float]] = {}
         self._lost: dict[str, float] = {}
 
     def add(self, samples: Iterable[AnySample]) -> None:
@@ -289,6 +290,8 @@ class CardFigures:
                 found[1].append(value)
         for curve, (times, values) in points.items():
             self._of(*curve).add(times, values)
+            since, _ = self._newest.get(curve, (-math.inf, 0.0))
+            self._newest[curve] = max(since, *times), values[-1]
             self.first = times[0] if self.first is None else self.first
             self.last = max(self.last, times[-1])
 
@@ -318,6 +321,9 @@ class CardFigures:
         series = self.series(key, figure)
         if series is None or time >= self._lost.get(key, math.inf):
             return None
+        since, newest = self._newest[key, figure]
+        if time >= since:  # asked of every card in each frame with figures
+            return newest if time - since <= self.longest_gap(key, figure) else None
         series = series.nearest(time)
         times = series.column("time")
         place = int(times.searchsorted(time, side="right")) - 1

@@ -237,7 +237,7 @@ _LINE_WORDS: Final[dict[Figure, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class CurveLine:
     """One curve, of a `series` along times in seconds since 1970.
 

@@ -197,13 +197,13 @@ def _has_bands(devices: list[DeviceMemoryNow]) -> bool:
 
 def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[CurveLine]:
     """Return the lines, the host's first, so that the devices are drawn over it."""
-    lines = []
+    lines, bands = [], _has_bands(devices)
     for device in sorted(devices, key=lambda device: device.place is not None):
         series = history.memory[device.name]
         what, style = f"{device.name} in use", style_of(device.place)
         line = CurveLine(device.name, style, series.series, what=what)
         floor = series.floor
-        if not _has_bands(devices) or not len(floor):
+        if not bands or not len(floor):
             lines.append(line)
             continue
         edge = CurveLine(
@@ -321,6 +321,7 @@ class DevicePlot(TimePlot):
         self._cards = settings.get(CARDS) if settings else CARDS.default
         self._shown: tuple[History, CardRecord] | None = None
         self._views: list[Figure] = []
+        self._drawing_shown: object = None
         self.cards = OptionButton.switch("card", theme, _ABOUT_CARDS)
         self.cards.clicked.connect(self._choose_cards)
         self.cards.hide()
@@ -361,6 +362,7 @@ class DevicePlot(TimePlot):
         self.throttled.set_text("")
         self.caption.set_text("")
         self.cards.hide()
+        self._drawing_shown = None
         self.clear()
 
     def _lay_out(self) -> None:
@@ -374,18 +376,24 @@ class DevicePlot(TimePlot):
         return figure_drawing(history, record, self.view)
 
     def _show(self, drawing: Drawing, origin: float) -> None:
-        self.show_curves({line.name: line.style for line in drawing.lines})
-        for line in drawing.lines:
+        drawn = self.view, origin, list(drawing.lines), drawing.nothing, list(drawing.limits)
+        if drawn != self._drawing_shown:  # the lines follow their series by themselves
+            self._drawing_shown = drawn
+            self._show_lines(drawing.lines, origin)
+            self.canvas.set_nothing(drawing.nothing)
+            self.canvas.set_limits(drawing.limits)
+        self.set_legend(drawing.entries)
+        self.caption.set_text(*drawing.caption)
+        self._show_switch(drawing)
+
+    def _show_lines(self, lines: Sequence[CurveLine], origin: float) -> None:
+        self.show_curves({line.name: line.style for line in lines})
+        for line in lines:
             self.belong(line.name, *(line.belongs or (line.name,)))
             self.head(line.name, f"{line.what} ({_UNITS[self.view]})")
             self.feed_series(line.name, line.series, origin, line.longest_gap)
             if line.down_to:
                 self.enclose(line.name, line.down_to)
-        self.canvas.set_nothing(drawing.nothing)
-        self.canvas.set_limits(drawing.limits)
-        self.set_legend(drawing.entries)
-        self.caption.set_text(*drawing.caption)
-        self._show_switch(drawing)
 
     def _show_switch(self, drawing: Drawing) -> None:
         self.cards.setVisible(bool(drawing.cards))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.ui.kit import (
@@ -21,6 +21,7 @@ from gpu_studio.ui.kit import (
     draw_bar,
     font,
     line_height,
+    text_width,
 )
 from gpu_studio.ui.kit import HEIGHT as BAR
 from gpu_studio.ui.train.device_figures import DeviceMemoryNow
@@ -74,10 +75,8 @@ class DeviceMeter(QWidget):
             self.update()
 
     def height_if(self, form: Form) -> int:
-        """The height with name, bar and caption below each other, as far as there are such."""
-        height = _line("text") + _BELOW[form]
-        height += int(BAR) + _GAP if self._now.limit and form != "line" else 0
-        return height + (_line("caption") + _GAP // 2 if form == "full" else 0)
+        """The height in this form."""
+        return _height(form, limited=bool(self._now.limit))
 
     def _tell(self) -> None:
         self.setAccessibleName(self._now.text)
@@ -108,8 +107,8 @@ class DeviceMeter(QWidget):
         """Under the name, or between it and the amount, as wide on every device."""
         if self._form != "line":
             return QRectF(0, name.bottom() + _GAP / 2, self.width(), BAR)
-        left = _NAME_LEFT + QFontMetrics(font("mono")).horizontalAdvance("GPU:00") + _BESIDE
-        right = self.width() - QFontMetrics(font("text")).horizontalAdvance("9,999 MiB") - _BESIDE
+        left = _NAME_LEFT + text_width("mono", "GPU:00") + _BESIDE
+        right = self.width() - text_width("text", "9,999 MiB") - _BESIDE
         return QRectF(left, name.center().y() - BAR / 2, max(right - left, 0), BAR)
 
     def _paint_name(self, painter: QPainter, area: QRectF) -> None:
@@ -148,6 +147,13 @@ def _line(role: FontRole) -> int:
     return line_height(role) + 2
 
 
+def _height(form: Form, *, limited: bool) -> int:
+    """The height with name, bar and caption below each other, as far as there are such."""
+    height = _line("text") + _BELOW[form]
+    height += int(BAR) + _GAP if limited and form != "line" else 0
+    return height + (_line("caption") + _GAP // 2 if form == "full" else 0)
+
+
 WIDTH = 230
 NOW, ENDED = "NOW", "AT THE END"
 NO_FIGURES = "There are no figures to copy yet: wait for the first step."
@@ -168,6 +174,7 @@ class NowPanel(CardFrame):
         self.setFixedWidth(WIDTH)
         self._theme = theme
         self._meters: dict[str, DeviceMeter] = {}
+        self._form: Form = FORMS[0]
         self.figures = ValueTable(theme)
         self.figures.copy_asked.connect(self.copy_figures)
         self.waiting = Paragraph(WAITING, "muted")
@@ -250,10 +257,7 @@ class NowPanel(CardFrame):
 
         The same applies for a user who has folded them.
         """
-        found, needed = (
-            self.figures.readout,
-            sum(meter.sizeHint().height() for meter in self.meters),
-        )
+        found, needed = self.figures.readout, self._height_of_meters(self._form)
         past = found is not None and found.past
         head = (
             0
@@ -270,12 +274,17 @@ class NowPanel(CardFrame):
     def _fit(self) -> None:
         self.waiting.setVisible(not self._meters and self.figures.readout is None)
         area = self._scroll.height() - self.figures.sizeHint().height() - GRID // 2
-        forms = (
-            form for form in FORMS if sum(meter.height_if(form) for meter in self.meters) <= area
-        )
-        form = next(forms, FORMS[-1])
+        forms = (form for form in FORMS if self._height_of_meters(form) <= area)
+        self._form = next(forms, FORMS[-1])
         for meter in self.meters:
-            meter.set_form(form)
+            meter.set_form(self._form)
+
+    def _height_of_meters(self, form: Form) -> int:
+        """How high all meters are together; those with a limit are all as high as each other."""
+        limited = sum(bool(meter.now.limit) for meter in self.meters)
+        return limited * _height(form, limited=True) + (len(self._meters) - limited) * _height(
+            form, limited=False
+        )
 
     def _make_head(self) -> QWidget:
         head = QWidget()

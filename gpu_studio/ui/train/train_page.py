@@ -19,6 +19,7 @@ from gpu_studio.ui.train.charts import Charts
 from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs, OnceAllowed
 from gpu_studio.ui.train.details_card import LOG, DetailsCard
 from gpu_studio.ui.train.device_figures import device_table, memory_now
+from gpu_studio.ui.train.figure_turns import PROGRESS, READOUT, FigureTurns
 from gpu_studio.ui.train.header import RunHeader
 from gpu_studio.ui.train.left_job_watch import LeftJobWatch
 from gpu_studio.ui.train.live_run import LiveRun
@@ -30,10 +31,6 @@ from gpu_studio.ui.train.readout import readout
 from gpu_studio.ui.train.warnings_strip import RunConcerns, WarningsStrip
 from gpu_studio.ui.train.workers_card import WorkersCard
 
-# Figures that change more often than this cannot be read. They are preferably drawn in frames
-# without a plot.
-TICKS_A_FIGURE: Final = 3
-MOST_TICKS: Final = 5
 NO_RUN: Final = "No run is shown"
 HOW_TO_BEGIN: Final = (
     "Train the open plan with Ctrl+Return: its run appears here, live, and goes on when the window "
@@ -72,8 +69,7 @@ class TrainPage(QWidget):
         self.setObjectName("page")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._run: LiveRun | None = None
-        self._ticks = 0
-        self.shown_revision = self.shown_record = -1
+        self.figures = FigureTurns()
         self.header = RunHeader(theme)
         self.outcome, self.stop_offer = OutcomeBanner(), StopBanner()
         self.charts, self.now, self.details = (
@@ -124,7 +120,7 @@ class TrainPage(QWidget):
         run.ended.connect(self._end)
         run.status.connect(self.status)
         run.record.caught_up.connect(self._draw_late)
-        self.shown_revision = self.shown_record = -1
+        self.figures.restart()
         self.charts.restart()
         self.now.restart()
         self.details.restart(run)
@@ -290,12 +286,10 @@ class TrainPage(QWidget):
 
     def _show_the_rest(self, drawn: bool) -> None:
         """Show what is new beside the plots, of which one was `drawn` just now."""
-        self._ticks += 1
         if self._run is None:
             return
-        if self._ticks >= (MOST_TICKS if drawn else TICKS_A_FIGURE):
-            self._ticks = 0
-            self._show_figures()
+        if (part := self.figures.next(drawn=drawn)) is not None:
+            self._show_part(part)
         self.details.refresh(self._run)
 
     def _draw_late(self) -> None:
@@ -315,21 +309,28 @@ class TrainPage(QWidget):
             self.details.refresh(self._run)
 
     def _show_figures(self) -> None:
-        run = self._run
-        if run is None:
+        self._show_part(PROGRESS)
+        self._show_part(READOUT)
+
+    def _show_part(self, part: int) -> None:
+        if (run := self._run) is None:
             return
-        shown = self.shown_record, self.shown_revision
-        self.shown_record, self.shown_revision = run.record.revision, run.history.revision
-        if run.history.revision != shown[1]:
-            self.header.show_progress(run)
-            self._show_line()
-            self.charts.loss.name_curves(run.history)
-            self.header.set_saved(bool(run.history.checkpoints))
-            self.now.set_live(run.live)
-            self.workers.refresh(run.history.workers, live=run.live)
-        if (self.shown_record, self.shown_revision) != shown:
-            self.now.set_devices(memory_now(run.history, run.record))
+        before, now = self.figures.shown[part], (run.record.revision, run.history.revision)
+        self.figures.shown[part] = now
+        if part == READOUT and now != before:
             self._show_readout()
+        elif now != before:
+            if now[1] != before[1]:
+                self._show_progress(run)
+            self.now.set_devices(memory_now(run.history, run.record))
+
+    def _show_progress(self, run: LiveRun) -> None:
+        self.header.show_progress(run)
+        self._show_line()
+        self.charts.loss.name_curves(run.history)
+        self.header.set_saved(bool(run.history.checkpoints))
+        self.now.set_live(run.live)
+        self.workers.refresh(run.history.workers, live=run.live)
 
     def _show_line(self) -> None:
         if self._run is not None:

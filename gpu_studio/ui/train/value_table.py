@@ -127,7 +127,7 @@ class ValueTable(FigureList):
         painter.setFont(font("caption"))
         top = super().sizeHint().height() + _BEFORE
         if self.readout.devices is not None:
-            top = self._paint_devices(painter, self.readout.devices, top)
+            top = self._paint_devices(painter, self.readout.devices, top, event.rect())
         for words in self.readout.marked:
             top = self._paint_marked(painter, words, top)
 
@@ -155,14 +155,17 @@ class ValueTable(FigureList):
             2 + len(readout.devices.rows) if readout.devices is not None else 0
         )
 
-    def _paint_devices(self, painter: QPainter, table: DeviceTable, top: int) -> int:
-        """Draw the table from `top` on; return where it ends."""
+    def _paint_devices(
+        self, painter: QPainter, table: DeviceTable, top: int, exposed: QRect
+    ) -> int:
+        """Draw what is `exposed` of the table from `top` on; return where it ends."""
         row, muted, text = self._row(), self._theme.tokens.muted, self._theme.tokens.text
         lines, edges = self._laid_out(painter.fontMetrics(), table)
         for number, cells in enumerate(lines):
             higher = (0, 4, 2)[min(number, 2)]
             area = QRect(0, top + number * row - higher, edges[0], row)
-            self._paint_cells(painter, cells, edges, area, text if number > 1 else muted)
+            if area.top() <= exposed.bottom() and area.bottom() >= exposed.top():
+                self._paint_cells(painter, cells, edges, area, text if number > 1 else muted)
         return top + (2 + len(table.rows)) * row
 
     def _laid_out(self, metrics: QFontMetrics, table: DeviceTable) -> tuple[list[Cells], list[int]]:

@@ -71,10 +71,10 @@ class Window(MainWindow):
         page = self.train_page
         if watched.interval():  # a tick; the others follow it at once
             self._ticked = 0.0
-        began, ticks = time.thread_time(), page._ticks
+        began, shown = time.thread_time(), page.figures.taken
         done = watched.event(event)
         self._ticked += time.thread_time() - began
-        self._figures |= page._ticks < ticks
+        self._figures |= page.figures.taken > shown
         return done
 
     def event(self, event: QEvent) -> bool:

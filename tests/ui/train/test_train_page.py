@@ -36,7 +36,7 @@ def show(qtbot, page):
         page.show_run(run)
         qtbot.waitUntil(lambda: page.live_run.state is not None)
         qtbot.waitUntil(
-            lambda: not page.live_run.live or page.shown_revision == page.live_run.history.revision
+            lambda: not page.live_run.live or page.figures.history == page.live_run.history.revision
         )
         return page
 

@@ -41,7 +41,7 @@ def show(qtbot, page):
     def show_run(run):
         page.show_run(run)
         qtbot.waitUntil(lambda: page.live_run.state is not None)
-        qtbot.waitUntil(lambda: page.shown_record == page.live_run.record.revision > 0)
+        qtbot.waitUntil(lambda: page.figures.record == page.live_run.record.revision > 0)
         plot = page.charts.devices
         qtbot.waitUntil(
             lambda: all(len(drawn(plot, name)[1]) for name in plot.names)
