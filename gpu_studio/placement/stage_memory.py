@@ -154,8 +154,12 @@ class WayBack:
         is written over it meanwhile, and it may still be there when the layers before are computed.
         """
         held = np.cumsum(self.gradients) - self.gradients
-        late = np.where(self.coming > 0, self.outlived, 0.0) + behind(self.coming)
+        late = self.late(self.coming)
         return np.asarray(self.alone(part) + part * late - held, np.float64)
+
+    def late(self, coming: Array) -> Array:
+        """What of the gradients that are `coming` is held while each layer is computed."""
+        return np.asarray(np.where(coming > 0, self.outlived, 0.0) + behind(coming), np.float64)
 
     def alone(self, part: int) -> Array:
         """What is held while each layer is computed, if nothing comes from elsewhere."""

@@ -3,25 +3,22 @@
 For a given T the sum of the stages' costs is minimised by dynamic programming over (layer,
 device), as the optimiser of Alpa does (Zheng et al. 2022, section 5.2, equations 2 to 4). A
 device may be left without a stage. The later a stage ends, the later its earliest begin: so T
-limits the layers between which each device's stage can begin and end. The best T is found by
-branch and bound (`least_total`).
+limits the layers between which each device's stage can begin and end.
 """
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import count, pairwise
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gpu_studio.placement.block_amounts import Mask, Places
 from gpu_studio.placement.blocks import AT_ONCE
 from gpu_studio.placement.work import Array
 
-Places = NDArray[np.int64]
 STRICTLY = 1 - 1e-12
 """A value below this share of another is smaller, allowing for rounding."""
 HALVINGS = 60
@@ -29,14 +26,25 @@ HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class SentBytes:
-    """The bytes sent for each block, as a table (see `blocks`); infinite if the block does not fit.
+    """The bytes sent for each block, as a table (see `blocks`), and which blocks do not fit.
 
-    Blocks that end with layer e - 1 and begin before layer `first[e]` never fit; the table is not
-    read there. Without `first` any block may fit.
+    Blocks that end with layer e - 1 and begin before layer `first[e]` never fit. Without `first`
+    any block may fit. Of the others those that do not are `barred`.
     """
 
     table: Array
     first: Places | None = None
+    barred: Mask | None = None
+
+    def among(self, ends: Places, begins: Places) -> Array:
+        """The bytes of all blocks of some ends and begins; infinite for those that are barred."""
+        blocks = np.ix_(ends, begins)
+        found = self.table[blocks]
+        return found if self.barred is None else np.where(self.barred[blocks], np.inf, found)
+
+    def turned(self) -> SentBytes:
+        """The same with a row for each begin."""
+        return SentBytes(self.table.T, None, None if self.barred is None else self.barred.T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,8 @@ class DeviceStages:
         """The cost of a stage; infinite if it does not fit."""
         if self.sent.first is not None and begin < self.sent.first[end]:
             return np.inf
-        return self.seconds(begin, end) + self.per_byte * float(self.sent.table[end, begin])
+        sent = self.sent.among(np.array([end]), np.array([begin]))
+        return self.seconds(begin, end) + self.per_byte * float(sent[0, 0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +111,12 @@ class Frame:
     high: list[int]
 
 
-def frame(lines: Sequence[DeviceStages], longest: float) -> Frame | None:
-    """Where stages of at most `longest` seconds each can be.
+def frame(begins: list[Places]) -> Frame | None:
+    """Where stages can be that begin at these layers at the earliest, for each device and end.
 
     None if they cannot cover all layers.
     """
-    layers = len(lines[0].clock) - 1
-    begins = [line.begins(longest) for line in lines]
+    layers = len(begins[0]) - 1
     high = [0]
     for each in begins:
         high.append(int(np.searchsorted(each, high[-1], side="right")) - 1)
@@ -134,7 +142,7 @@ def costs_before(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
         ends = np.arange(there.low[device + 1], there.high[device + 1] + 1)
         starts = np.maximum(there.begins[device][ends], low)
         known = (reached[-1] - line.clock) / line.per_byte
-        with_stage = _least(line.sent.table, known, ends, starts, np.minimum(ends, high + 1))
+        with_stage = _least(line.sent, known, ends, starts, np.minimum(ends, high + 1))
         found = np.full(layers + 1, np.inf)
         found[ends] = np.minimum(reached[-1][ends], with_stage * line.per_byte + line.clock[ends])
         reached.append(found)
@@ -155,7 +163,7 @@ def costs_behind(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
         last = np.searchsorted(there.begins[device], begins, side="right")
         known = (behind[0] + line.clock) / line.per_byte
         with_stage = _least(
-            line.sent.table.T,
+            line.sent.turned(),
             known,
             begins,
             np.maximum(begins + 1, low),
@@ -169,8 +177,8 @@ def costs_behind(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
     return behind
 
 
-def _least(table: Array, known: Array, rows: Places, starts: Places, stops: Places) -> Array:
-    """For each of these neighbouring rows the minimum of `table` + `known` in a column range.
+def _least(sent: SentBytes, known: Array, rows: Places, starts: Places, stops: Places) -> Array:
+    """For each of these neighbouring rows the minimum of `sent` + `known` in a column range.
 
     The ranges are `start` to `stop`; neither bound decreases from row to row. A row without columns
     gives infinity.
@@ -182,9 +190,13 @@ def _least(table: Array, known: Array, rows: Places, starts: Places, stops: Plac
         high, wide = len(rows[some]), right - left
         if wide <= 0:
             continue
-        summed = np.full(high * wide + 1, np.inf)
-        piece = table[rows[first] : rows[first] + high, left:right]
-        np.add(piece, known[left:right], out=summed[:-1].reshape(high, wide))
+        summed = np.empty(high * wide + 1)
+        summed[-1], of_blocks = np.inf, summed[:-1].reshape(high, wide)
+        row = int(rows[first])
+        piece = sent.table[row : row + high, left:right]
+        np.add(piece, known[left:right], out=of_blocks)
+        if sent.barred is not None:
+            np.copyto(of_blocks, np.inf, where=sent.barred[row : row + high, left:right])
         bounds = np.empty((high, 2), np.int64)
         bounds.T[:] = starts[some], stops[some]
         bounds += (np.arange(high) * wide - left)[:, None]
@@ -204,11 +216,8 @@ def traced(lines: Sequence[DeviceStages], there: Frame, reached: Sequence[Array]
                 max(int(there.begins[device][end]), there.low[device]),
                 min(end, there.high[device] + 1),
             )
-            costs = (
-                reached[device][begins]
-                - line.clock[begins]
-                + line.per_byte * line.sent.table[end, begins]
-            )
+            sent = line.sent.among(np.array([end]), np.arange(begins.start, begins.stop))[0]
+            costs = reached[device][begins] - line.clock[begins] + line.per_byte * sent
             begin = begins.start + int(costs.argmin())
             longest = max(longest, line.seconds(begin, end))
             end = begin
@@ -220,7 +229,7 @@ def within(lines: Sequence[DeviceStages], longest: float) -> Partition | None:
 
     None if there is none.
     """
-    there = frame(lines, longest)
+    there = frame([line.begins(longest) for line in lines])
     if there is None:
         return None
     reached = costs_before(lines, there)
@@ -252,193 +261,3 @@ def _lasts(first: Places | None, layers: int) -> list[int]:
         return [layers] * (layers + 1)
     found: list[int] = (np.searchsorted(first, np.arange(layers + 1), side="right") - 1).tolist()
     return found
-
-
-SHORT = 0.01
-"""An interval is short if its lower bound is within this share of the best cost so far: a better
-partition then has few blocks to choose from."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Blocks:
-    """The possible stages of a device: block i has the layers begins[i] … ends[i] - 1."""
-
-    begins: Places
-    ends: Places
-    seconds: Array
-    cost: Array
-
-    def where(self, kept: NDArray[np.bool_]) -> _Blocks:
-        return _Blocks(self.begins[kept], self.ends[kept], self.seconds[kept], self.cost[kept])
-
-
-@dataclass(frozen=True, slots=True)
-class _Interval:
-    """A range of T, and for each device the blocks of possibly better partitions.
-
-    None if unrestricted.
-    """
-
-    low: float
-    high: float
-    blocks: list[_Blocks] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """The constants of a search: the devices, and `weight`, M - 1."""
-
-    lines: Sequence[DeviceStages]
-    weight: int
-
-    @property
-    def layers(self) -> int:
-        return len(self.lines[0].clock) - 1
-
-    def total(self, partition: Partition) -> float:
-        return partition.total(self.weight + 1)
-
-    def least(
-        self, interval: _Interval, best: Partition
-    ) -> tuple[Partition | None, _Interval | None]:
-        """The cheapest partition with T in the interval, and where in it a better one may be."""
-        if interval.blocks is None:
-            return self._of_all(interval, best)
-        return self._of_few(interval, interval.blocks, best)
-
-    def _of_all(
-        self, interval: _Interval, best: Partition
-    ) -> tuple[Partition | None, _Interval | None]:
-        there = frame(self.lines, interval.high)
-        if there is None:
-            return None, None
-        ahead = costs_before(self.lines, there)
-        if not np.isfinite(ahead[-1][-1]):
-            return None, None
-        found = traced(self.lines, there, ahead)
-        left = self._left(interval, found, best)
-        if left is None:
-            return found, None
-        least, limit = found.cost + self.weight * left.low, self._limit(found, best)
-        if limit - least > SHORT * limit:
-            return found, left
-        return found, replace(left, blocks=self._listed(there, ahead, left.low, limit))
-
-    def _of_few(
-        self, interval: _Interval, every: Sequence[_Blocks], best: Partition
-    ) -> tuple[Partition | None, _Interval | None]:
-        blocks = [each.where(each.seconds <= interval.high) for each in every]
-        ahead = _ahead(self.layers, blocks)
-        if not np.isfinite(ahead[-1][-1]):
-            return None, None
-        found = _traced_blocks(self.layers, blocks, ahead)
-        left = self._left(interval, found, best)
-        if left is None:
-            return found, None
-        return found, replace(
-            left, blocks=self._better(blocks, ahead, left.low, self._limit(found, best))
-        )
-
-    def _limit(self, found: Partition, best: Partition) -> float:
-        return min(self.total(found), self.total(best)) * STRICTLY
-
-    def _left(self, interval: _Interval, found: Partition, best: Partition) -> _Interval | None:
-        """The part of the interval that may hold a better partition than `found` and `best`.
-
-        No partition in the interval costs less than `found`.
-        """
-        limit = self._limit(found, best)
-        high = min(found.longest * STRICTLY, interval.high, (limit - found.cost) / self.weight)
-        return replace(interval, high=high) if high >= interval.low else None
-
-    def _listed(
-        self, there: Frame, ahead: Sequence[Array], low: float, limit: float
-    ) -> list[_Blocks]:
-        """The blocks of partitions that total less than `limit`, with T of at least `low`."""
-        behind = costs_behind(self.lines, there)
-        alive = [
-            np.flatnonzero(one + other + self.weight * low < limit)
-            for one, other in zip(ahead, behind, strict=True)
-        ]
-        found = []
-        for device, line in enumerate(self.lines):
-            begins, ends = alive[device], alive[device + 1]
-            seconds = line.clock[ends, None] - line.clock[begins]
-            cost = seconds + line.per_byte * line.sent.table[np.ix_(ends, begins)]
-            whole = ahead[device][begins] + cost + behind[device + 1][ends, None]
-            kept = whole + self.weight * np.maximum(seconds, low) < limit
-            kept &= (begins >= there.begins[device][ends, None]) & (begins < ends[:, None])
-            last, first = np.nonzero(kept)
-            found.append(_Blocks(begins[first], ends[last], seconds[kept], cost[kept]))
-        return found
-
-    def _better(
-        self, blocks: Sequence[_Blocks], ahead: Sequence[Array], low: float, limit: float
-    ) -> list[_Blocks]:
-        """The same, restricted to these blocks."""
-        behind = _behind(self.layers, blocks)
-        left = []
-        for place, each in enumerate(blocks):
-            whole = ahead[place][each.begins] + each.cost + behind[place + 1][each.ends]
-            left.append(each.where(whole + self.weight * np.maximum(each.seconds, low) < limit))
-        return left
-
-
-def least_total(
-    lines: Sequence[DeviceStages], micro_batches: int, best: Partition, low: float, high: float
-) -> Partition:
-    """The best of all partitions, given a good one; every better one has T from `low` to `high`.
-
-    Branch and bound over intervals of T. A partition with T from `low` to `high` costs at least the
-    least cost at `high`, plus (M - 1) · `low`. One that has a certain block as a stage costs at
-    least the least cost up to the block, plus its own, plus the least cost from there on. An
-    interval that may contain something better than the best so far is halved. Once it is so short
-    that few blocks can be part of something better, only those are considered: of a million blocks
-    some thousands, and soon some dozens.
-    """
-    search = _Search(lines, micro_batches - 1)
-    order = count()
-    waiting = [(0.0, next(order), _Interval(low, high))]
-    while waiting and waiting[0][0] < search.total(best) * STRICTLY:
-        found, left = search.least(heapq.heappop(waiting)[2], best)
-        if found is None:
-            continue
-        best = min(best, found, key=search.total)
-        if left is None:
-            continue
-        middle = (left.low + left.high) / 2
-        for part in (replace(left, high=middle), replace(left, low=middle)):
-            heapq.heappush(waiting, (found.cost + search.weight * part.low, next(order), part))
-    return best
-
-
-def _ahead(layers: int, blocks: Sequence[_Blocks]) -> list[Array]:
-    """Entry [d][n] is the least cost of the first n layers on the devices before d."""
-    ahead = [np.append(0.0, np.full(layers, np.inf))]
-    for each in blocks:
-        reached = ahead[-1].copy()
-        np.minimum.at(reached, each.ends, ahead[-1][each.begins] + each.cost)
-        ahead.append(reached)
-    return ahead
-
-
-def _behind(layers: int, blocks: Sequence[_Blocks]) -> list[Array]:
-    behind = [np.append(np.full(layers, np.inf), 0.0)]
-    for each in reversed(blocks):
-        left = behind[0].copy()
-        np.minimum.at(left, each.begins, behind[0][each.ends] + each.cost)
-        behind.insert(0, left)
-    return behind
-
-
-def _traced_blocks(layers: int, blocks: Sequence[_Blocks], ahead: Sequence[Array]) -> Partition:
-    """Follow the least cost back, from the last device to the first, to its stages."""
-    end, longest, ends = layers, 0.0, []
-    for place in reversed(range(len(blocks))):
-        ends.append(end)
-        if ahead[place][end] != ahead[place + 1][end]:
-            each = blocks[place]
-            here = slice(*np.searchsorted(each.ends, (end, end + 1)))
-            block = here.start + int((ahead[place][each.begins[here]] + each.cost[here]).argmin())
-            end, longest = int(each.begins[block]), max(longest, float(each.seconds[block]))
-    return Partition(tuple(reversed(ends)), float(ahead[-1][-1]), longest)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpu_studio.placement.blocks import replica_bytes
+from gpu_studio.placement.block_memory import replica_bytes
 from gpu_studio.placement.cudnn_room import through_cudnn
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.schedule import StepTimeline, common_share, timeline

@@ -7,7 +7,8 @@ import pytest
 from made_graphs import model_of, with_kernels
 from made_machines import TWO_CARDS
 
-from gpu_studio.placement.blocks import BlockMemory
+from gpu_studio.placement.block_amounts import BlockSet
+from gpu_studio.placement.block_memory import BlockMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.placement.stage_memory import at_once
@@ -62,10 +63,11 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
             for name in names[slice(*stage)]
         }
         part = Distribution("placed", placed=Placed(count, on, recompute))
-        block_memory = BlockMemory.of(work, at_once(len(there)), recompute=recompute)
+        block_memory = BlockMemory(work, at_once(len(there)), recompute)
+        every = BlockSet.of_rows(range(len(names) + 1), len(names))
         used = [end > begin for begin, end in stages]
         tables = [
-            block_memory.piece(count, range(len(names) + 1), turns=max(1, sum(used[place:])))
+            block_memory.held(count, every, turns=max(1, sum(used[place:])))
             for place in range(len(stages))
         ]
         held = [

@@ -13,7 +13,7 @@ from typing import Any
 from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.lab.machine_figures import MachineFigures
-from gpu_studio.placement.blocks import replica_bytes
+from gpu_studio.placement.block_memory import replica_bytes
 from gpu_studio.placement.correction import MeasuredPeak, held_in
 from gpu_studio.placement.estimate import Estimate, estimated
 from gpu_studio.placement.plan_facts import ModelFacts, ModelGraph

@@ -1,0 +1,108 @@
+"""What enters blocks of neighbouring layers from others, and what leaves them (see `blocks`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from gpu_studio.placement.block_amounts import BlockTable, filled
+from gpu_studio.placement.blocks import entering, leaving, lending, on_the_way, passed_through
+from gpu_studio.placement.work import Array, Work
+
+
+@dataclass(frozen=True)
+class BlockBorders:
+    """What crosses the borders of blocks, in bytes per sample; None if nothing does.
+
+    With `recompute` stages keep only what enters them.
+    """
+
+    work: Work
+    recompute: bool
+
+    @cached_property
+    def entering(self) -> BlockTable | None:
+        """What enters each block."""
+        return filled(self._entering)
+
+    @cached_property
+    def brief(self) -> BlockTable | None:
+        """What of that the backward pass does not need."""
+        work = self.work
+        if self.recompute or (all(work.keeps_inputs) and not any(work.met())):
+            return None
+        inputs, later = (
+            tuple(
+                () if not keeps else each
+                for keeps, each in zip(work.keeps_inputs, some, strict=True)
+            )
+            for some in (work.inputs, work.later or ((),) * len(work.inputs))
+        )
+        needed = replace(work, inputs=inputs, later=later)
+        sizes = work.output_bytes
+        return filled(self._entering - entering(needed, sizes, passed_through(work), work.meets))
+
+    @cached_property
+    def joined(self) -> BlockTable | None:
+        """What blocks make of outputs that meet, for others."""
+        return filled(leaving(self.work, self._meeting)) if self._meeting.any() else None
+
+    @cached_property
+    def met(self) -> BlockTable | None:
+        """What enters for that and is needed."""
+        work = self.work
+        if self.recompute or not any(work.met(kept=True)):
+            return None
+        none: tuple[tuple[int, ...], ...] = ((),) * len(work.inputs)
+        alone = replace(work, inputs=none, later=none)
+        return filled(entering(alone, work.output_bytes, met=work.met(kept=True)))
+
+    @cached_property
+    def waiting(self) -> BlockTable | None:
+        """What blocks make for others and do not keep: it waits to be sent."""
+        return self._leaving()
+
+    @cached_property
+    def skipping(self) -> BlockTable | None:
+        """What of that goes further than to the next block."""
+        return self._leaving(further=True)
+
+    @cached_property
+    def forward(self) -> BlockTable | None:
+        """What a micro-batch holds on its way forward beyond all that is kept."""
+        if self.recompute or (self.brief is None and not self.work.forward_bytes.any()):
+            return None
+        brief = np.zeros_like(self._entering) if self.brief is None else self.brief.values
+        return filled(on_the_way(self.work, brief))
+
+    @cached_property
+    def lent(self) -> BlockTable | None:
+        """What blocks keep for others alone."""
+        return filled(lending(self.work)) if self._lends else None
+
+    @cached_property
+    def _entering(self) -> Array:
+        work = self.work
+        return entering(work, work.output_bytes, meets=work.meets, met=work.met())
+
+    @property
+    def _lends(self) -> bool:
+        return not self.recompute and bool(self.work.lent_bytes.any())
+
+    @cached_property
+    def _meeting(self) -> Array:
+        meeting = [each.bytes for each in self.work.meetings]
+        return np.array(meeting or [0] * len(self.work.inputs), np.float64)
+
+    def _leaving(self, *, further: bool = False) -> BlockTable | None:
+        work, lends = self.work, self._lends
+        kept = work.output_kept_bytes if len(work.output_kept_bytes) and not self.recompute else 0.0
+        unkept = np.maximum(self._meeting, work.output_bytes - kept)
+        if not (unkept.any() or lends):
+            return None
+        table = leaving(work, unkept, further=further)
+        if lends:
+            table += leaving(work, work.lent_bytes, further=further, alone=True)
+        return filled(table)

@@ -1,0 +1,191 @@
+"""What a micro-batch holds on its way back through blocks of neighbouring layers on a card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpu_studio.placement.block_amounts import (
+    Amount,
+    AtLeast,
+    AtMost,
+    BlockSet,
+    BlockTable,
+    Mask,
+    Places,
+    Sums,
+    View,
+    filled,
+    highest,
+    lowest,
+)
+from gpu_studio.placement.blocks import AT_ONCE, before, coming, groups, passing_over
+from gpu_studio.placement.stage_memory import WayBack
+from gpu_studio.placement.work import Array, Work
+
+
+def way_back(work: Work) -> WayBack:
+    """The way back through all layers, where no gradient comes from elsewhere."""
+    layers = len(work.kept_bytes)
+    around = work.around_bytes if len(work.around_bytes) else work.kept_bytes + work.passing_bytes
+    return WayBack(
+        work.kept_bytes,
+        around,
+        work.kernels if len(work.kernels) else np.zeros((layers, 0, 3)),
+        work.gradient_bytes,
+        np.zeros(layers),
+        work.outlived_bytes if len(work.outlived_bytes) else np.zeros(layers),
+    )
+
+
+@dataclass(frozen=True)
+class BlocksBack:
+    """The ways back through blocks that so much is `entering`: what does not depend on samples.
+
+    What the first layer takes is a copy, which `spares` memory where a layer keeps what it takes.
+    """
+
+    work: Work
+    entering: Amount | None
+    spares: bool
+
+    @cached_property
+    def way(self) -> WayBack:
+        """The way back through all layers."""
+        return way_back(self.work)
+
+    @cached_property
+    def late(self) -> BlockTable:
+        """What of the gradients from elsewhere is held for each layer of blocks with an end."""
+        layers = len(self.work.inputs)
+        values = np.zeros((layers + 1, layers + 1))
+        comes = coming(self.work)
+        for rows in groups(layers):
+            values[rows, :layers] = self.way.late(comes[rows])
+        return BlockTable(values)
+
+    @cached_property
+    def over(self) -> BlockTable | None:
+        """The gradients that pass blocks by."""
+        return filled(passing_over(self.work)) if self.work.skips else None
+
+    @cached_property
+    def spared(self) -> Array | None:
+        """What a layer holds less if it is the first."""
+        return self.work.spared_bytes if self.spares and self.work.spared_bytes.any() else None
+
+    @cached_property
+    def gradients(self) -> Sums:
+        """The gradients of a block's weights."""
+        return Sums(before(self.work.gradient_bytes))
+
+    @cached_property
+    def kept(self) -> Array:
+        """What the layers before each keep."""
+        return before(self.work.kept_bytes)
+
+
+@dataclass(frozen=True)
+class GoingBack:
+    """What a micro-batch of `part` samples that goes back holds in a block, at its fullest moment.
+
+    An `Amount`. What is held while each layer is computed counts from the model's first layer on
+    at first; so of all blocks with one end it is computed in one go.
+    """
+
+    blocks: BlocksBack
+    part: int
+
+    def at(self, blocks: BlockSet) -> Array:
+        """That of some blocks."""
+        self._know(np.unique(blocks.ends))
+        back, part = self.blocks, self.part
+        fullest = self._fullest.take(blocks.places)
+        if back.over is not None:
+            fullest = fullest - part * back.over.at(blocks)
+        gradients = back.gradients.prefix[blocks.ends]
+        fullest = fullest - part * back.kept[blocks.begins] + gradients
+        # The gradient of what came in is made here, and sent back.
+        last = back.gradients.at(blocks)
+        if back.entering is not None:
+            last = last + part * back.entering.at(blocks)
+        found: Array = np.maximum(fullest, last)
+        return found
+
+    @cached_property
+    def low(self) -> Array:
+        """At most the least in each tile: of layers that all its blocks have."""
+        moments = self._of_tiles(self.blocks.late.low)
+        inside = np.tri(len(moments), k=-1, dtype=bool)
+        moments = np.where(inside, moments, -np.inf)
+        moments[:, :-1] = moments[:, 1:]
+        moments[:, -1] = -np.inf
+        return self._bound(moments, AtLeast())
+
+    @cached_property
+    def high(self) -> Array:
+        """At least the most in each tile: of layers that any of its blocks has."""
+        moments = self._of_tiles(self.blocks.late.high)
+        inside = np.tri(len(moments), dtype=bool)
+        return self._bound(np.where(inside, moments, -np.inf), AtMost())
+
+    def _of_tiles(self, late: Array) -> Array:
+        """What is held at most while any layer of a tile is computed, if so much is late."""
+        return highest(self._alone - self._behind) + self.part * late
+
+    def _bound(self, moments: Array, seen: View) -> Array:
+        back, part = self.blocks, self.part
+        lower = isinstance(seen, AtLeast)
+        kept = highest(back.kept) if lower else lowest(back.kept)
+        gradients = (lowest if lower else highest)(back.gradients.prefix)
+        fullest = np.maximum.accumulate(moments[:, ::-1], axis=1)[:, ::-1]
+        fullest = fullest - part * seen.against(back.over) - part * kept
+        last = seen.of(back.gradients) + part * seen.of(back.entering)
+        found: Array = np.maximum(fullest + gradients[:, None], last)
+        return found
+
+    @cached_property
+    def _alone(self) -> Array:
+        """What is held while each layer is computed, if nothing comes from elsewhere."""
+        return np.append(self.blocks.way.alone(self.part), -np.inf)
+
+    @cached_property
+    def _behind(self) -> Array:
+        """The gradients of the layers before each, which are not there."""
+        gradients = self.blocks.work.gradient_bytes
+        return np.append(np.cumsum(gradients) - gradients, 0.0)
+
+    @cached_property
+    def _known(self) -> Mask:
+        """The ends of which the fullest moments are known."""
+        return np.zeros(len(self.blocks.kept), np.bool_)
+
+    @cached_property
+    def _fullest(self) -> Array:
+        """The table of the fullest moments."""
+        return np.zeros((len(self.blocks.kept),) * 2)
+
+    def _know(self, ends: Places) -> None:
+        new = ends[~self._known[ends]]
+        for place in range(0, len(new), AT_ONCE):
+            some = new[place : place + AT_ONCE]
+            self._fullest[some, : some[-1] + 1] = self._fullest_of(some)
+            self._known[some] = True
+
+    def _fullest_of(self, ends: Places) -> Array:
+        """What is held in the fullest moment of blocks that end here, wherever they begin."""
+        part, first, wide = self.part, int(ends[0]), int(ends[-1]) + 1
+        moments = part * self.blocks.late.values[ends, :wide]
+        moments += self._alone[:wide]
+        moments -= self._behind[:wide]
+        # None of a layer that is not in the block; and of each the fullest of it and those behind.
+        moments[:, first:][np.arange(first, wide) >= ends[:, None]] = -np.inf
+        fullest = np.maximum.accumulate(moments[:, ::-1], axis=1)[:, ::-1]
+        if self.blocks.spared is None:
+            return fullest
+        # What the first layer takes is a copy.
+        moments[:, :-1] -= part * self.blocks.spared[: wide - 1]
+        moments[:, :-1] = np.maximum(moments[:, :-1], fullest[:, 1:])
+        return moments
