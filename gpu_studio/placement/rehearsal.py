@@ -35,6 +35,7 @@ from gpu_studio.placement.liveness import (
 from gpu_studio.placement.step_memory import (
     CLOSE,
     ON_CARD,
+    REPLACED,
     UNREHEARSED,
     MemoryMoment,
     Padding,
@@ -219,9 +220,9 @@ def _memory(
 ) -> StepMemory:
     """Of the `rehearsed` steps of each graph, the fullest.
 
-    The margin is on what is there `beside` them too, in bytes. The graphs after the first are
-    rewritten ones and need none: in real ones some of the factors went elsewhere, so that they held
-    8 to 9 % less (attention, two programs).
+    The margin is on what is there `beside` them too, in bytes, and larger on the variables that a
+    step changes. The graphs after the first are rewritten ones and need none: in real ones some of
+    the factors went elsewhere, so that they held 8 to 9 % less (attention, two programs).
     """
     asking = [
         {batch: [requested(run) for run in runs] for batch, runs in each.items()}
@@ -230,12 +231,14 @@ def _memory(
     every = (run for each in rehearsed for runs in each.values() for run in runs)
     steps = highest(MemoryMoment(*each) for each in dict.fromkeys(h for r in every for h in r.held))
     sizes = [size for each in operations for tensor, size in each.makes if tensor in marks.batch]
+    replaced = {each.writes.number: each.writes.bytes for each in operations if each.writes}
+    more_of_them = (REPLACED - UNREHEARSED) * sum(replaced.values())
 
     def given(batch: int) -> float:
         there = [size.bytes(batch) for size in sizes]
         most = [_most(each, batch, there, found) for each in asking]
         more = max((beside + sum(there) + each for each in most[1:]), default=0)
-        return max(UNREHEARSED * (beside + sum(there) + most[0]), more) - beside
+        return max(UNREHEARSED * (beside + sum(there) + most[0]) + more_of_them, more) - beside
 
     sampled = _sampled(given, _leaps(operations))
     padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in sampled)

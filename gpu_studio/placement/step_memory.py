@@ -15,6 +15,9 @@ CLOSE = 128
 UNREHEARSED = 1.08
 """The margin on a CPU. Which step is the fullest, and how finely memory is cut by then, is chance:
 from one process to the next the fullest of thirty real steps differs by up to a tenth."""
+REPLACED = 1.2
+"""The margin on the variables that a step changes. Updates make them anew, in pieces up to twice as
+large as they are, so that what is theirs differs most."""
 ON_CARD = 1.03
 """The margin on a card, whose pieces are cut to size. What a step of one card asks for is rehearsed
 to 1.005 of the fullest of real ones, or more, and what several hold by placement to 0.99. The rest

@@ -17,6 +17,7 @@ from gpu_studio.placement.rehearsal import (
     LEAST_STEPS,
     ON_CARD,
     PROCESSES,
+    REPLACED,
     UNREHEARSED,
     TensorKinds,
     on_card,
@@ -151,12 +152,17 @@ def test_that_the_fullest_step_that_is_rehearsed_counts_however_rare() -> None:
     assert max(memory.peak(batch) for batch in BATCHES) >= UNREHEARSED * memory.asked(8)
 
 
-def test_that_on_a_cpu_the_margin_is_on_the_variables_too_which_updates_copy_and_move() -> None:
+def test_that_a_cpu_s_margin_is_on_the_variables_too_and_larger_on_those_that_change() -> None:
     held = TensorKinds(results=[11])
-    cpu, card = on_cpu(BACKWARD, alike, held, threads=1), on_card(BACKWARD, held)
-    steps = {UNREHEARSED: (WEIGHT.bytes + cpu.lost, cpu), ON_CARD: (0, card)}
-    for margin, (there, memory) in steps.items():
-        more = (margin - 1) * (there + memory.asked(8))
+    unchanged = [replace(each, writes=None, replaces=False) for each in BACKWARD]
+    steps = [
+        (UNREHEARSED, REPLACED, on_cpu(BACKWARD, alike, held, threads=1)),
+        (UNREHEARSED, UNREHEARSED, on_cpu(unchanged, alike, held, threads=1)),
+        (ON_CARD, 1.0, on_card(BACKWARD, held)),
+    ]
+    for margin, of_variables, memory in steps:
+        lost = 0 if of_variables == 1.0 else memory.lost
+        more = (margin - 1) * (lost + memory.asked(8)) + (of_variables - 1) * WEIGHT.bytes
         assert abs(memory.peak(8) - memory.asked(8) - more) < 2 * UNIT
 
 
