@@ -1,12 +1,13 @@
 """Which blocks fit on which device of a row, and how full the fullest device has to be.
 
 Bounds of tiles (see `block_amounts`) tell of most blocks whether they fit. Of the others only those
-are looked at that can be stages: the devices before and behind have to hold the other layers.
+are looked at that can be stages of a placement that matters: the devices before and behind have to
+hold the other layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,13 +15,15 @@ import numpy as np
 
 from gpu_studio.placement.block_amounts import TILE, BlockSet, Mask, Places, lowest
 from gpu_studio.placement.block_memory import BlockMemory
-from gpu_studio.placement.blocks import groups
 from gpu_studio.placement.stage_memory import turns_at_once
 from gpu_studio.placement.stages import Frame, SentBytes, frame
 from gpu_studio.placement.work import Array, Device
 
 ROUNDED = 1e-9
-"""By what share of it a bound may be wrong, as numbers are rounded."""
+"""By what share of it a bound is loosened, as numbers are rounded."""
+
+Value = Callable[[int, Array], Array]
+Join = Callable[[Array, Array | float], Array]
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class BlockFit:
         """The bytes sent, and the blocks of any of these zones that exceed a limit."""
         between = np.logical_or.reduce([zone.between for zone in zones])
         may_fit, (_, high) = self._may_fit(turns, limit), self._bounds_of_tiles(turns)
-        unsure = between & may_fit & ~_off_diagonal(high < limit * (1 - ROUNDED))
+        unsure = between & may_fit & ~_off_diagonal(high <= limit)
         barred = np.zeros((self.tiles, TILE, self.tiles, TILE), np.bool_)
         of_tiles = barred.swapaxes(1, 2)
         of_tiles[between & ~may_fit] = True
@@ -87,43 +90,53 @@ class BlockFit:
 
         Unlimited devices are never full.
         """
-        bounds = [self._share_bounds(device, whole) for device, whole in enumerate(wholes)]
-        least = _least_of_tiles([low for low, _ in bounds]) * (1 - ROUNDED)
-        known = _enough_for_tiles([high for _, high in bounds]) * (1 + ROUNDED)
-        zones = self._zones([None if whole is None else known * whole for whole in wholes])
-        reached = np.append(0.0, np.full(self.layers, np.inf))
-        for device, (zone, whole) in enumerate(zip(zones, wholes, strict=True)):
-            tiles = zone.between & zone.may_fit
-            less = tiles & _off_diagonal(bounds[device][1] < least)
-            # Those that certainly fill it less do not count, however little they do.
-            found = np.where(less, np.maximum(lowest(reached), least), np.inf).min(axis=1)
-            found = np.repeat(found[:, None], TILE, axis=1)
-            blocks = BlockSet.of_tiles(tiles & ~less, self.layers)
-            shares = _share(self._held(blocks, self.turns[device]), whole)
-            best = np.maximum(reached[blocks.begins], shares).min(axis=2)
-            np.minimum.at(found, np.nonzero(tiles & ~less)[0], best)
-            reached = found.reshape(-1)[: self.layers + 1]
-        return float(reached[-1])
+
+        def share(device: int, held: Array) -> Array:
+            whole = wholes[device]
+            return np.where(np.isfinite(held), 0.0, np.inf) if whole is None else held / whole
+
+        return float(self._reached(share, np.maximum)[-1][-1])
 
     def lacking(self) -> list[tuple[int, float]]:
         """The devices that lack memory, and how many bytes, if as little as possible is lacking."""
-        reached = [np.append(0.0, np.full(self.layers, np.inf))]
-        reached += [np.full(self.layers + 1, np.inf) for _ in self.devices]
-        for rows in groups(self.layers):
-            ends = range(rows.start, rows.stop)
-            held = {turns: self._held_by(ends, turns) for turns in set(self.turns)}
-            for device, turns in enumerate(self.turns):
-                lack = self._over(device, held[turns])
-                known = reached[device][: rows.stop] + lack
-                reached[device + 1][rows] = known.min(axis=1)
+        reached = self._reached(self._over, np.add)
         end, found = self.layers, []
         for device in reversed(range(len(self.devices))):
-            over = self._over(device, self._held_by(range(end, end + 1), self.turns[device])[0])
+            blocks = BlockSet.of_rows(range(end, end + 1), self.layers)
+            over = self._over(device, self._held(blocks, self.turns[device]))[0]
             begin = int((reached[device][: end + 1] + over).argmin())
             if over[begin] > 0:
                 found.append((device, float(over[begin])))
             end = begin
         return found[::-1]
+
+    def _reached(self, value: Value, join: Join) -> list[Array]:
+        """Entry [d][n] is the least value of placing the first n layers on the devices before d.
+
+        A stage contributes its `value` on the device, combined with the others by `join`. Where
+        this cannot lead to the least value of all layers, it may be infinite.
+        """
+        bounds = [
+            [value(device, bound) for bound in self._bounds_of_tiles(turns)]
+            for device, turns in enumerate(self.turns)
+        ]
+        lows, known = [_or_none(low) for low, _ in bounds], _enough([b for _, b in bounds], join)
+        ahead, behind = _least_before(lows, join), _least_behind(lows, join)
+        # What is surely less than the fullest does not count, nor does what lacks nothing.
+        floor = float(ahead[-1][-1]) if join is np.maximum else 0.0
+        reached = [np.append(0.0, np.full(self.layers, np.inf))]
+        for device, (low, (_, high)) in enumerate(zip(lows, bounds, strict=True)):
+            least = join(join(ahead[device], low), behind[device + 1][:, None])
+            tiles = least <= known * (1 + ROUNDED)
+            few = tiles & _off_diagonal(high <= floor)
+            found = np.where(few, join(lowest(reached[-1]), floor), np.inf).min(axis=1)
+            found = np.repeat(found[:, None], TILE, axis=1)
+            blocks = BlockSet.of_tiles(tiles & ~few, self.layers)
+            values = value(device, self._held(blocks, self.turns[device]))
+            best = join(reached[-1][blocks.begins], values).min(axis=2)
+            np.minimum.at(found, np.nonzero(tiles & ~few)[0], best)
+            reached.append(found.reshape(-1)[: self.layers + 1])
+        return reached
 
     def _over(self, device: int, held: Array) -> Array:
         """The bytes that blocks lack on a device."""
@@ -132,10 +145,6 @@ class BlockFit:
             return np.where(np.isfinite(held), 0.0, np.inf)
         found: Array = np.maximum(held - limit, 0.0)
         return found
-
-    def _held_by(self, ends: range, turns: int) -> Array:
-        """The memory of all blocks that end in `ends`."""
-        return self._held(BlockSet.of_rows(ends, self.layers), turns)
 
     def _held(self, blocks: BlockSet, turns: int) -> Array:
         """The memory of blocks; infinite where there is no block."""
@@ -148,10 +157,7 @@ class BlockFit:
         may = [self._may_fit(turns, each) for turns, each in zip(self.turns, limits, strict=True)]
         firsts = [self._first(tiles) for tiles in may]
         there = frame(firsts)
-        return [
-            _Zone(self._between(there, device), tiles, first)
-            for device, (tiles, first) in enumerate(zip(may, firsts, strict=True))
-        ]
+        return [_Zone(self._between(there, device), first) for device, first in enumerate(firsts)]
 
     def _between(self, there: Frame | None, device: int) -> Mask:
         """The tiles between the layers where a device's stages can begin and end."""
@@ -169,7 +175,7 @@ class BlockFit:
         found: Mask = np.tri(self.tiles, dtype=bool)
         if limit is not None:
             low, _ = self._bounds_of_tiles(turns)
-            found &= ~_off_diagonal(low > limit * (1 + ROUNDED))
+            found &= ~_off_diagonal(low > limit)
         return found
 
     def _first(self, may_fit: Mask) -> Places:
@@ -181,30 +187,21 @@ class BlockFit:
     def _bounds_of_tiles(self, turns: int) -> tuple[Array, Array]:
         """The least and the most that blocks in each tile may hold."""
         if turns not in self._bounds:
-            self._bounds[turns] = self.block_memory.bounds(self.micro_batches, turns=turns)
+            low, high = self.block_memory.bounds(self.micro_batches, turns=turns)
+            self._bounds[turns] = low - ROUNDED * np.abs(low), high + ROUNDED * np.abs(high)
         return self._bounds[turns]
-
-    def _share_bounds(self, device: int, whole: float | None) -> tuple[Array, Array]:
-        """The same as shares of a device's whole."""
-        low, high = self._bounds_of_tiles(self.turns[device])
-        return (0 * low, 0 * high) if whole is None else (low / whole, high / whole)
 
 
 @dataclass(frozen=True)
 class _Zone:
     """Where a device's stages can be.
 
-    The tiles `between` the layers where they can begin and end; those that have blocks which
-    `may_fit`; and for each end the first begin of such a block.
+    The tiles `between` the layers where they can begin and end, and for each end the first begin of
+    a block that may fit.
     """
 
     between: Mask
-    may_fit: Mask
     first: Places
-
-
-def _share(held: Array, whole: float | None) -> Array:
-    return np.where(np.isfinite(held), 0.0, np.inf) if whole is None else held / whole
 
 
 def _off_diagonal(tiles: Mask) -> Mask:
@@ -213,22 +210,35 @@ def _off_diagonal(tiles: Mask) -> Mask:
     return found
 
 
-def _least_of_tiles(lows: Sequence[Array]) -> float:
-    """At most the fill of the fullest device, from those of tiles, whatever the placement."""
-    reached = np.append(0.0, np.full(len(lows[0]) - 1, np.inf))
+def _or_none(low: Array) -> Array:
+    """Lower bounds of tiles: infinite without a block, and 0 where one may have no layer."""
+    found = np.where(np.tri(len(low), k=-1, dtype=bool), low, np.inf)
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def _least_before(lows: Sequence[Array], join: Join) -> list[Array]:
+    """Lower bounds of the first layers, up to those of each tile, on the devices before each."""
+    reached = [np.append(0.0, np.full(len(lows[0]) - 1, np.inf))]
     for low in lows:
-        fill = np.where(np.tri(len(low), k=-1, dtype=bool), low, np.inf)
-        np.fill_diagonal(fill, 0.0)  # a device may have no layer
-        reached = np.maximum(reached, fill).min(axis=1)
-    return float(reached[-1])
+        reached.append(join(reached[-1], low).min(axis=1))
+    return reached
 
 
-def _enough_for_tiles(highs: Sequence[Array]) -> float:
-    """A fill of the fullest device that some placement does not exceed, from those of tiles."""
+def _least_behind(lows: Sequence[Array], join: Join) -> list[Array]:
+    """Lower bounds of the last layers, from those of each tile on, on the devices from each on."""
+    reached = [np.append(np.full(len(lows[0]) - 1, np.inf), 0.0)]
+    for low in reversed(lows):
+        reached.append(join(reached[-1][:, None], low).min(axis=0))
+    return reached[::-1]
+
+
+def _enough(highs: Sequence[Array], join: Join) -> float:
+    """What the value of some placement does not exceed, from upper bounds of tiles."""
     reached = np.full(len(highs[0]), np.inf)
     for high in highs:
-        fill = np.where(np.tri(len(high), k=-1, dtype=bool), high, np.inf)
-        stages = np.maximum(reached, fill).min(axis=1)
+        block = np.where(np.tri(len(high), k=-1, dtype=bool), high, np.inf)
+        stages = join(reached, block).min(axis=1)
         # Any device can be the first that has layers.
         reached = np.minimum(np.minimum(reached, stages), high[:, 0])
     return float(reached[-1])

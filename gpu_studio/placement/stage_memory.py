@@ -224,13 +224,14 @@ class StageMemory:
         """
         if going_back is None:
             going_back = (self.kept + self.passing + self.again) * step.part + self.gradients
-        # The gradients of two micro-batches are counted below.
-        going_back = going_back + self.zeros * max(0, step.micro_batches - 2)
+        if _any(self.zeros):  # the gradients of two micro-batches are counted below
+            going_back = going_back + self.zeros * max(0, step.micro_batches - 2)
         arriving = self.received * step.arrived
         backward = self._held(step, step.samples, step.arrived)
         sums = self.gradients * (step.summed - 1)
         # Until then the last of them still has its activations, as have those that are under way.
-        summing = sums + self._held(step, step.beside, step.beside)
+        alike = step.beside == step.samples == step.arrived
+        summing = sums + (backward if alike else self._held(step, step.beside, step.beside))
         # What the last micro-batch sends back may still wait when the update begins.
         sent = self.returned * step.part
         if step.returning:
@@ -238,9 +239,12 @@ class StageMemory:
             summing = np.maximum(summing, waits)
         updating = np.maximum(self.gradients + self.updating + sent, arriving)
         fullest = np.maximum(np.maximum(backward, summing) + going_back, self._meeting(step))
-        passing = step.margin * fullest + self.share * step.beyond
-        updated = step.margin * updating + self.share * step.beyond_updating
-        return np.asarray(self.taken * step.batch + np.maximum(passing, updated), np.float64)
+        passing, updated = step.margin * fullest, step.margin * updating
+        if step.beyond or step.beyond_updating:
+            passing = passing + self.share * step.beyond
+            updated = updated + self.share * step.beyond_updating
+        held = np.maximum(passing, updated)
+        return np.asarray(held + self.taken * step.batch if _any(self.taken) else held, np.float64)
 
     def _held(self, step: Step, samples: int, arrived: int) -> Amount:
         """What is held besides the micro-batch that goes back, with so many `samples` in progress.
@@ -249,8 +253,10 @@ class StageMemory:
         that are sent ahead.
         """
         others = max(0, samples - step.part)
-        needed = (self.received - self.brief) * arrived + self.brief * max(0, arrived - samples)
-        return needed + self.kept * others + self._crossing(step, others)
+        needed = self.received * arrived
+        if _any(self.brief):
+            needed = (self.received - self.brief) * arrived + self.brief * max(0, arrived - samples)
+        return needed + self.kept * others + self._crossing(step, others) if others else needed
 
     def _meeting(self, step: Step) -> Amount:
         """What is held when outputs meet; all that is kept may be there before the last comes."""
@@ -286,6 +292,11 @@ class StageMemory:
         """The outputs of so many samples that may wait on a card that takes turns."""
         some = min(step.part, samples)
         return self.waiting * some + self.skipping * (samples - some)
+
+
+def _any(amount: Amount) -> bool:
+    """Whether there may be any: the most common amounts are none, and cost nothing to add."""
+    return isinstance(amount, np.ndarray) or amount != 0
 
 
 def with_beyond(
