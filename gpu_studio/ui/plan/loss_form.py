@@ -55,7 +55,7 @@ class LossForm(Form):
             write=set_loss,
             exact=("training.loss",),
         )
-        self.row = NamedRow(field, Choice("loss", ()), LOSSES)
+        self.row = NamedRow(field, Choice("loss", ()), LOSSES, self)
         self.put_row(self.row)
         self.options = FreeOptions("training.loss.options", "loss", "training.loss", ("name",))
         self.metrics = MetricsForm()
@@ -165,7 +165,7 @@ class OutputLossForm(Form):
             problems=(f"{told}.loss",),
         )
         choice = Choice(f"loss of {called}", (), words=_AS_ABOVE)
-        self.loss = NamedRow(of_loss, choice, (*_AS_ABOVE, *LOSSES))
+        self.loss = NamedRow(of_loss, choice, (*_AS_ABOVE, *LOSSES), self)
         self.put_row(self.loss)
         self.options = FreeOptions(
             f"{self.at}.loss.options", f"loss of {called}", f"{told}.loss", ("name",)
@@ -278,7 +278,7 @@ class MetricForm(Form):
             exact=(problems,),
         )
         tips = {each: tip for each in METRICS if (tip := metric_help(each))}
-        self.row = NamedRow(field, Choice(name, (), tips=tips), METRICS)
+        self.row = NamedRow(field, Choice(name, (), tips=tips), METRICS, self)
         self.put_row(self.row)
         remove = Button("Remove", "quiet", small=True)
         remove.setAccessibleName(f"remove {name}")
@@ -331,7 +331,7 @@ class MetricsForm(Form):
             form.show_view(view)
 
     def _append(self) -> None:
-        form = MetricForm(len(self.metrics), self._at, self._told)
+        form = MetricForm(len(self.metrics), self._at, self._told, self)
         self.forward(form)
         self.column.insertWidget(len(self.metrics), form)
         self.metrics.append(form)

@@ -59,7 +59,7 @@ class OptimizerForm(Form):
             exact=("training.options",),
         )
         choice = Choice("optimizer", (), words=AS_COMPILED)
-        self.optimizer = NamedRow(optimizer, choice, OPTIMIZER_CHOICES)
+        self.optimizer = NamedRow(optimizer, choice, OPTIMIZER_CHOICES, self)
         self.put_row(self.optimizer)
         self.options = FreeOptions("training.options", "optimizer", reserved=("learning_rate",))
         self.put(self.options)
@@ -105,7 +105,7 @@ class OptimizerForm(Form):
         )
         tips = {name: entry.help for name, entry in SCHEDULES.items()}
         choice = Choice("learning-rate schedule", (), tips=tips, words={None: _NO_SCHEDULE})
-        self.schedule_row = NamedRow(field, choice, (None, *SCHEDULES))
+        self.schedule_row = NamedRow(field, choice, (None, *SCHEDULES), self)
         self.put_row(self.schedule_row)
         self.schedule = OptionRows("training.schedule.options", "training.schedule")
         self.new = NewOption(

@@ -57,7 +57,7 @@ class StoppingForm(Form):
             write=stop_early,
         )
         self.add(on, Switch("stop early"))
-        self.details = Form()
+        self.details = Form(parent=self)
         self.monitor = Choice("what early stopping watches", ())
         self.details.add(
             Field(
@@ -220,20 +220,24 @@ class TrainingTab(QWidget):
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._reader: FactsReader | None = None
-        self.refusal = FactLines()
-        self.run = RunForm()
-        self.optimizer = OptimizerForm(theme)
-        self.loss = LossForm()
-        self.stopping = StoppingForm()
-        self.checkpoint = CheckpointForm()
-        self.callbacks = CallbacksForm()
-        self.phases = PhasesForm(theme)
+        column, scrolled = QVBoxLayout(self), Scrolled(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(scrolled)
+        scrolled.column.setSpacing(2 * GRID)
+        # Each is made where it stays: what is moved is polished anew by Qt, with all that is in it.
+        inside = scrolled.column.parentWidget()
+        self.refusal = FactLines(inside)
+        self.run = RunForm(inside)
+        self.optimizer = OptimizerForm(theme, inside)
+        self.loss = LossForm(inside)
+        self.stopping = StoppingForm(inside)
+        self.checkpoint = CheckpointForm(inside)
+        self.callbacks = CallbacksForm(parent=inside)
+        self.phases = PhasesForm(theme, inside)
         self._forms = (
             *(self.run, self.optimizer, self.loss, self.phases),
             *(self.stopping, self.checkpoint, self.callbacks),
         )
-        scrolled = Scrolled()
-        scrolled.column.setSpacing(2 * GRID)
         scrolled.column.addWidget(self.refusal)
         self.refusal.hide()
         for form in self._forms:
@@ -241,9 +245,6 @@ class TrainingTab(QWidget):
             form.allow_wanted.connect(self._want_consent)
             scrolled.column.addWidget(form)
         scrolled.column.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(scrolled)
 
     def set_facts(self, reader: FactsReader) -> None:
         """Take the number of training samples and Keras' verdict from this reader from now on."""

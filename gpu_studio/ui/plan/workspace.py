@@ -50,7 +50,7 @@ class Workspace(CardFrame):
         self.tabs = MarkedTabs("part of the plan", theme)
         self.tabs.setStyleSheet(_CLOSE_TABS)
         self._pages = QStackedWidget()
-        self._makers: dict[str, Callable[[], QWidget]] = {}
+        self._makers: dict[str, Callable[[QWidget], QWidget]] = {}
         self._editors: dict[str, QWidget] = {}
         self._view: PlanView | None = None
         self._shown: dict[str, PlanView] = {}
@@ -67,8 +67,11 @@ class Workspace(CardFrame):
         """The name of the open tab."""
         return self.tabs.tabText(self.tabs.currentIndex())
 
-    def add(self, name: str, make: Callable[[], QWidget], tip: str) -> None:
-        """Add a tab; `make` returns its editor."""
+    def add(self, name: str, make: Callable[[QWidget], QWidget], tip: str) -> None:
+        """Add a tab; `make` returns its editor, made with the parent that it gets.
+
+        With another parent, or none, Qt would polish each of its widgets twice.
+        """
         self._makers[name] = make
         self.tabs.add(name, tip)
 
@@ -108,7 +111,7 @@ class Workspace(CardFrame):
         Raises KeyError if there is none of that name.
         """
         if name not in self._editors:
-            editor = self._makers[name]()
+            editor = self._makers[name](self._pages)
             editor.edited.connect(self.edited)  # type: ignore[attr-defined]
             self._pages.addWidget(editor)
             # Qt puts widgets that are created late at the end of the Tab order.
@@ -186,7 +189,7 @@ def add_tabs(
 
     `runs` is the folder of runs, of which one may have measured what a plan predicts.
     """
-    tabs: dict[str, Callable[[], QWidget]] = {
+    tabs: dict[str, Callable[[QWidget], QWidget]] = {
         "Devices": partial(_devices, theme, actions),
         "Model": _with_facts(facts, _model, theme),
         "Data": _with_facts(facts, _data, theme),
@@ -202,60 +205,60 @@ def add_tabs(
 
 def _with_facts(
     facts: FactsReader, make: Callable[..., QWidget], *given: object
-) -> Callable[[], QWidget]:
-    def made() -> QWidget:
-        editor = make(*given)
+) -> Callable[[QWidget], QWidget]:
+    def made(parent: QWidget) -> QWidget:
+        editor = make(*given, parent)
         editor.set_facts(facts)  # type: ignore[attr-defined]
         return editor
 
     return made
 
 
-def _devices(theme: ThemeManager, actions: ActionSet) -> QWidget:
+def _devices(theme: ThemeManager, actions: ActionSet, parent: QWidget) -> QWidget:
     from gpu_studio.ui.plan.devices_tab import DevicesTab
 
-    return DevicesTab(theme, actions["practise"])
+    return DevicesTab(theme, actions["practise"], parent)
 
 
-def _model(theme: ThemeManager) -> QWidget:
+def _model(theme: ThemeManager, parent: QWidget) -> QWidget:
     from gpu_studio.ui.plan.model_tab import ModelTab
 
-    return ModelTab(theme)
+    return ModelTab(theme, parent)
 
 
-def _data(theme: ThemeManager) -> QWidget:
+def _data(theme: ThemeManager, parent: QWidget) -> QWidget:
     from gpu_studio.ui.plan.data_tab import DataTab
 
-    return DataTab(theme)
+    return DataTab(theme, parent)
 
 
-def _training(theme: ThemeManager) -> QWidget:
+def _training(theme: ThemeManager, parent: QWidget) -> QWidget:
     from gpu_studio.ui.plan.training_tab import TrainingTab
 
-    return TrainingTab(theme)
+    return TrainingTab(theme, parent)
 
 
-def _strategy(theme: ThemeManager, checkup: Checkup) -> QWidget:
+def _strategy(theme: ThemeManager, checkup: Checkup, parent: QWidget) -> QWidget:
     from gpu_studio.ui.plan.strategy_tab import StrategyTab
 
-    tab = StrategyTab(theme)
+    tab = StrategyTab(theme, parent)
     checkup.follow_topology(tab.set_topology)
     return tab
 
 
-def _layers(theme: ThemeManager, runs: Path | None) -> QWidget:
+def _layers(theme: ThemeManager, runs: Path | None, parent: QWidget) -> QWidget:
     from gpu_studio.ui.plan.layers.layers_tab import LayersTab
 
-    return LayersTab(theme, runs=runs)
+    return LayersTab(theme, runs=runs, parent=parent)
 
 
-def _file(actions: ActionSet, theme: ThemeManager) -> QWidget:
+def _file(actions: ActionSet, theme: ThemeManager, parent: QWidget) -> QWidget:
     from gpu_studio.ui.plan.file_tabs import FileTab
 
-    return FileTab(actions["copy_plan"], theme)
+    return FileTab(actions["copy_plan"], theme, parent)
 
 
-def _changes(actions: ActionSet) -> QWidget:
+def _changes(actions: ActionSet, parent: QWidget) -> QWidget:
     from gpu_studio.ui.plan.file_tabs import ChangesTab
 
-    return ChangesTab(actions["compare_plan"])
+    return ChangesTab(actions["compare_plan"], parent)

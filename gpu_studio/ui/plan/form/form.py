@@ -193,7 +193,7 @@ class Form(QWidget):
         self, field: AnyField, control: Any, *, wide: bool = False, width: int = CONTROL
     ) -> FormRow:
         """Add a row for a field."""
-        row = FormRow(field, control, wide=wide, width=width)
+        row = FormRow(field, control, self, wide=wide, width=width)
         self.put_row(row)
         return row
 

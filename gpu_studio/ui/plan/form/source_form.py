@@ -376,8 +376,14 @@ class NamedRow(FormRow):
 
     allow_wanted = Signal(object)
 
-    def __init__(self, field: Field, choice: Choice, names: Sequence[str | None]) -> None:
-        super().__init__(field, choice, width=NAME)
+    def __init__(
+        self,
+        field: Field,
+        choice: Choice,
+        names: Sequence[str | None],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(field, choice, parent, width=NAME)
         self._names = tuple(names)
         self._base, self._has_file = Path(), False
         self._not_allowed: Path | None = None
