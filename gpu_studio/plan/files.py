@@ -9,6 +9,7 @@ import errno
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,7 @@ def _name_first(key: str) -> bool:
     return key != "name"
 
 
+@lru_cache(maxsize=1024)
 def _key(key: str) -> str:
     return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")
 

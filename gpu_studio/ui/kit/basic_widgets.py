@@ -34,6 +34,9 @@ def _font_role(role: Role) -> FontRole:
     return "text" if role == "muted" else role
 
 
+_MOST_WIDTHS = 32
+
+
 class Label(QLabel):
     """A line of plain text in one role.
 
@@ -42,9 +45,20 @@ class Label(QLabel):
 
     def __init__(self, text: str = "", role: Role = "text", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
+        self._laid_out: object = None
+        self._heights: dict[int, int] = {}
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setProperty("role", role)
         self.setFont(font(_font_role(role)))
+
+    def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
+        """As high as Qt finds it, which lays the text out anew for each question of a layout."""
+        given = self.text(), self.font().key(), self.wordWrap(), self.contentsMargins()
+        if given != self._laid_out or len(self._heights) > _MOST_WIDTHS:
+            self._laid_out, self._heights = given, {}
+        if width not in self._heights:
+            self._heights[width] = super().heightForWidth(width)
+        return self._heights[width]
 
     def set_tone(self, tone: Literal["", "bad"]) -> None:
         """Colour the text as an error, or not."""

@@ -6,13 +6,14 @@ Those that cannot be chosen can get the focus, and say why.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
 
-from gpu_studio.ui.kit.theme import ThemeManager, font, mix, readable
+from gpu_studio.ui.kit.theme import ThemeManager, font, line_height, mix, readable
 
 
 class Choosable(QAbstractButton):
@@ -289,20 +290,24 @@ class ChoiceRow(Choosable):
         painter.drawText(area, int(Qt.AlignmentFlag.AlignCenter), self._tag)
 
     def _title_height(self) -> int:
-        return QFontMetrics(font("mono")).height() + 4
+        return line_height("mono") + 4
 
     def _note_height(self, width: int) -> int:
         if not self._note or self._one_line:
             return 0
-        return (
-            QFontMetrics(font("caption"))
-            .boundingRect(self._note_size(width), int(_WRAP), self._note)
-            .height()
-        )
+        size = font("caption").pointSizeF()
+        return _wrapped_height(self._note, self._note_size(width).width(), size)
 
     @staticmethod
     def _note_size(width: int) -> QRect:
         return QRect(_LEFT, 0, max(40, width - _LEFT - 6), 1000)
+
+
+@lru_cache(maxsize=512)
+def _wrapped_height(text: str, width: int, size: float) -> int:
+    """How high a wrapped text is in letters of this size, which a layout asks again and again."""
+    del size
+    return QFontMetrics(font("caption")).boundingRect(0, 0, width, 1000, int(_WRAP), text).height()
 
 
 _HEIGHT = 34

@@ -82,11 +82,12 @@ class Section(QWidget):
 
     def show_view(self, view: PlanView, known: StrategyAnswers) -> None:
         """Show the option as the plan has it."""
-        self.setVisible(self.is_used_by(strategy_of(view.plan)))
-        if not self.isHidden():
+        used = self.is_used_by(strategy_of(view.plan))
+        if used:
             wrong = self.problems_in(view)
             self.problems.say(tuple(f"{each.received}: {each.advice}" for each in wrong))
             self.show_option(view, known)
+        self.setVisible(used)
 
     def problems_in(self, view: PlanView) -> tuple[Problem, ...]:
         """The problems that are said below the heading: all of the field and what is in it."""

@@ -47,6 +47,26 @@ def nearest(wanted: str, widget: QWidget) -> int:
     )
 
 
+def test_that_a_wrapped_text_is_as_high_as_qt_finds_it_whatever_was_asked_before(qtbot) -> None:
+    plain, ours = QLabel(), Label(role="caption")
+    for label in (plain, ours):
+        qtbot.addWidget(label)
+        label.setFont(font("caption"))
+        label.setWordWrap(True)
+    changes = (
+        lambda label: label.setText("many words " * 20),
+        lambda label: label.setFont(font("heading")),
+        lambda label: label.setContentsMargins(20, 5, 20, 5),
+        lambda label: label.setText("few words"),
+        lambda label: label.setWordWrap(False),
+    )
+    for change in changes:
+        change(plain)
+        change(ours)
+        for width in (*range(100, 400, 5), 100):
+            assert ours.heightForWidth(width) == plain.heightForWidth(width)
+
+
 def test_that_a_run_that_was_stopped_has_a_sign_that_no_other_state_has() -> None:
     assert [state for state, sign in ICONS.items() if sign == ICONS["stopped"]] == ["stopped"]
 
