@@ -13,9 +13,8 @@ import numpy as np
 
 from gpu_studio.common.figures import MIB
 from gpu_studio.placement.liveness import MemoryHistory, Size, block_of
+from gpu_studio.placement.step_memory import UNIT
 
-UNIT = 256
-"""The size of every block is a multiple of this many bytes."""
 LARGEST_REST = 128 * MIB // UNIT
 """A remainder of at least this many units is always split off."""
 FIRST_REGION = 2 * MIB // UNIT

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_studio.placement.arena import UNIT, Arena, given_for, requested
+from gpu_studio.placement.arena import Arena, given_for, requested
 from gpu_studio.placement.liveness import (
     MemoryHistory,
     Operation,
@@ -18,6 +18,7 @@ from gpu_studio.placement.liveness import (
     history,
     in_one_queue,
 )
+from gpu_studio.placement.step_memory import UNIT
 
 LOOKED_AT = 8
 """Samples with which a run calls the model while building it, to see its output."""

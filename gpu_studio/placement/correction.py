@@ -77,7 +77,9 @@ def _corrected(model: ModelFacts, factors: Mapping[str, float]) -> ModelFacts:
 
 
 def _scaled(step: StepMemory, factor: float) -> StepMemory:
-    return replace(step, moments=tuple(_moment(moment, factor) for moment in step.moments))
+    moments = tuple(_moment(moment, factor) for moment in step.moments)
+    splits = tuple(replace(each, margin=each.margin * factor) for each in step.splits)
+    return replace(step, moments=moments, splits=splits)
 
 
 def _moment(moment: MemoryMoment, factor: float) -> MemoryMoment:

@@ -17,7 +17,6 @@ from math import exp
 from random import Random
 
 from gpu_studio.placement.arena import (
-    UNIT,
     AllocationRequests,
     Arena,
     Layout,
@@ -36,9 +35,11 @@ from gpu_studio.placement.step_memory import (
     CLOSE,
     ON_CARD,
     REPLACED,
+    UNIT,
     UNREHEARSED,
     MemoryMoment,
     Padding,
+    SplitTurns,
     StepMemory,
     highest,
 )
@@ -90,7 +91,7 @@ class TensorKinds:
 
     `batch` are those that exist before the step begins; `outputs` are the layers' outputs. `loaded`
     says whether the weights come from a file. `constants` are the bytes of each of the graph's
-    constants, which lie on a CPU from the first step to the last.
+    constants, which lie on a CPU from the first step to the last; `splits` are those of its loops.
     """
 
     results: Sequence[int] = ()
@@ -100,6 +101,7 @@ class TensorKinds:
     kept: frozenset[int] = frozenset()
     loaded: bool = False
     constants: Sequence[int] = ()
+    splits: tuple[SplitTurns, ...] = ()
 
 
 def on_card(
@@ -243,7 +245,7 @@ def _memory(
     sampled = _sampled(given, _leaps(operations))
     padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in sampled)
     lost = found.used - sum(each.bytes for each in variables_of(operations).values())
-    return StepMemory(steps.moments, tuple(padding), lost)
+    return StepMemory(steps.moments, tuple(padding), lost, marks.splits)
 
 
 def _most(

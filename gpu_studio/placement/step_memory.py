@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+UNIT = 256
+"""The size of every piece that TensorFlow's allocator gives out is a multiple of so many bytes."""
 CLOSE = 128
 """Up to this batch the allocator's overhead is known at short intervals."""
 UNREHEARSED = 1.08
@@ -52,16 +54,42 @@ class Padding:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitTurns:
+    """The turns of a loop on a CPU that each split a tensor into equal `parts`, as LSTMs do.
+
+    A part is of `per_sample` bytes. `margin` is on what they waste.
+    """
+
+    turns: int
+    parts: int
+    per_sample: int
+    margin: float = UNREHEARSED
+
+    def wasted(self, batch: int) -> int:
+        """The bytes that the lists of all turns have beyond what is put into them.
+
+        When the tensor is freed, pieces of the size of a part are put in its place, which are
+        rounded up. The last but one finds less than twice its size, and gets all of it.
+        """
+        piece, whole = (-(-some * self.per_sample * batch // UNIT) for some in (1, self.parts))
+        left = whole - (self.parts - 2) * piece
+        wasted = left - piece if piece < left < 2 * piece else 0
+        return round(self.margin * self.turns * wasted * UNIT)
+
+
+@dataclass(frozen=True, slots=True)
 class StepMemory:
     """The moments at which steps of some batch peak, and the allocator's overhead by batch.
 
     `lost` are the bytes that the allocator gave out for the variables beyond their size, where the
-    model was built. They are not part of a step.
+    model was built. They are not part of a step. `splits` are those of loops, if any waste memory:
+    that changes from one batch to the next, and so lies on no line.
     """
 
     moments: tuple[MemoryMoment, ...] = ()
     padding: tuple[Padding, ...] = ()
     lost: int = 0
+    splits: tuple[SplitTurns, ...] = ()
 
     def fullest(self, batch: int) -> MemoryMoment:
         """The moment at which a step of `batch` samples peaks."""
@@ -73,7 +101,8 @@ class StepMemory:
 
     def peak(self, batch: int) -> int:
         """The most that the allocator has allocated for them at once."""
-        return round(self.asked(batch) * self.padded(batch))
+        wasted = sum(each.wasted(batch) for each in self.splits)
+        return round(self.asked(batch) * self.padded(batch)) + wasted
 
     def padded(self, batch: int) -> float:
         """The ratio of the two.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.arena import LARGEST_REST, UNIT, Arena, cut_to_size, requested
+from gpu_studio.placement.arena import LARGEST_REST, Arena, cut_to_size, requested
 from gpu_studio.placement.liveness import MemoryChange, MemoryHistory, Size, block_of
+from gpu_studio.placement.step_memory import UNIT
 
 KIB, MIB = 1024, 2**20
 

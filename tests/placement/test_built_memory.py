@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpu_studio.placement.arena import UNIT
 from gpu_studio.placement.built_memory import built, looked
 from gpu_studio.placement.liveness import Operation, Size, Variable
+from gpu_studio.placement.step_memory import UNIT
 
 SIDE = 64 * 1024
 """Bytes of a weight matrix."""

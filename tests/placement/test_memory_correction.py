@@ -13,6 +13,7 @@ from made_plan_facts import FACTS, MODEL
 from gpu_studio.placement.correction import MeasuredPeak, corrected, factors_of, held_in
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.placement.step_memory import SplitTurns
 from gpu_studio.plan import Distribution, Plan, Training
 
 BATCH = 64
@@ -36,6 +37,18 @@ def test_that_a_step_that_held_more_raises_the_total_by_just_that() -> None:
     )
     assert f"held {1 + 6_400 / FORESEEN:.2f} × what was predicted" in after.total_formula
     assert "measured" not in before.total_formula
+
+
+def test_that_what_loops_waste_is_corrected_too() -> None:
+    split = SplitTurns(1000, 4, 4 * 57)
+    wasting = replace(MODEL.steps["CPU"], splits=(split,))
+    foreseen = wasting.peak(41)
+    assert foreseen > MODEL.steps["CPU"].peak(41)
+    facts = replace(FACTS, model=replace(MODEL, steps={**MODEL.steps, "CPU": wasting}))
+    after = corrected(facts, {"CPU:0": MeasuredPeak(41, 2 * foreseen)}).model
+    assert after is not None
+    assert after.steps["CPU"].peak(41) == pytest.approx(2 * foreseen, abs=2 * 41)
+    assert after.steps["CPU"].splits[0].wasted(41) == pytest.approx(2 * split.wasted(41), abs=1)
 
 
 @given(st.integers(1, 10 * FORESEEN), st.integers(1, 10 * FORESEEN))

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from gpu_studio.placement import rehearsal
-from gpu_studio.placement.arena import UNIT, Arena
+from gpu_studio.placement.arena import Arena
 from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.rehearsal import (
     BATCHES,
@@ -18,6 +18,7 @@ from gpu_studio.placement.rehearsal import (
     ON_CARD,
     PROCESSES,
     REPLACED,
+    UNIT,
     UNREHEARSED,
     TensorKinds,
     on_card,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.step_memory import MemoryMoment, Padding, StepMemory, highest
+from gpu_studio.placement.arena import Arena, given_for
+from gpu_studio.placement.step_memory import (
+    UNIT,
+    MemoryMoment,
+    Padding,
+    SplitTurns,
+    StepMemory,
+    highest,
+)
 
 LINES = st.builds(MemoryMoment, fixed=st.integers(0, 10**9), per_sample=st.integers(0, 10**6))
 BATCHES = st.integers(0, 10**5)
@@ -39,6 +47,34 @@ def test_that_the_fullest_moment_says_what_it_holds() -> None:
 
 def test_that_no_moment_holds_nothing() -> None:
     assert StepMemory().peak(64) == 0
+
+
+@given(st.integers(3, 8), st.integers(1, 5000), st.integers(1, 2000), st.integers(1, 60))
+def test_that_a_turn_that_splits_a_tensor_wastes_what_an_allocator_gives_out_beyond_its_parts(
+    parts, per_sample, batch, turns
+) -> None:
+    """One after the other takes the place of the tensor, as far as it goes."""
+    split, size = SplitTurns(turns, parts, per_sample, margin=1.0), per_sample * batch
+    arena = Arena()
+    arena.take(0, 2**40)  # one region, of which everything later is a part
+    arena.give_back(0)
+    arena.take(0, UNIT)
+    arena.take(1, parts * size)
+    arena.take(2, UNIT)
+    arena.give_back(1)
+    for part in range(parts - 1):
+        arena.take(3 + part, size)
+    asked = 2 * UNIT + (parts - 1) * given_for(size)
+    assert split.wasted(batch) == turns * (arena.used - asked)
+
+
+def test_that_what_loops_waste_counts_for_each_batch_by_itself() -> None:
+    lstm = SplitTurns(62, 4, 4 * 57)
+    memory = StepMemory((MemoryMoment(0, 100),), (Padding(1, 1.0),), splits=(lstm,))
+    assert lstm.wasted(41) == round(1.08 * 62 * 36 * UNIT)  # 36 of 37 units, in each turn
+    assert memory.peak(41) == 4100 + lstm.wasted(41)
+    assert lstm.wasted(64) == 0  # the parts are multiples of a unit
+    assert memory.peak(64) == 6400
 
 
 def test_that_between_batches_as_much_is_given_out_as_lies_on_the_line() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorflow.python.ops import while_v2
 
-from gpu_studio.placement.arena import UNIT
+from gpu_studio.placement.step_memory import UNIT
 from gpu_studio.trainer.answers.graph_tensors import LOOPS, body_of
 
 OF_LOOP = 15

@@ -9,6 +9,7 @@ import tensorflow as tf
 from tensorflow.python.ops import while_v2
 
 from gpu_studio.placement.liveness import NOTHING, Size
+from gpu_studio.placement.step_memory import SplitTurns
 
 READING = "ReadVariableOp"
 _ELEMENT = "TensorListGetItem"
@@ -113,6 +114,25 @@ def collected(tensor: Any, batch: int) -> Size:
         1 if _is_put_twice(element, body) else turns_of(tensor.op),
     )
     return Size(size.fixed * turns, size.per_sample * turns, pieces=turns)
+
+
+def splits_of(operations: Sequence[Any], batch: int) -> tuple[SplitTurns, ...]:
+    """Return what the loops among the operations split in each turn that puts tensors into lists.
+
+    Of several splits in a turn the largest, since one piece in a turn is too large (seen in traces
+    of LSTMs and GRUs).
+    """
+    found = []
+    for loop in operations:
+        if loop.type in LOOPS and any(_put(x) is not None for x in body_of(loop).outputs):
+            body = body_of(loop).get_operations()
+            some = [_split(op, batch, turns_of(loop)) for op in body if op.type == "Split"]
+            found += sorted(some, key=lambda each: each.parts * each.per_sample)[-1:]
+    return tuple(found)
+
+
+def _split(op: Any, batch: int, turns: int) -> SplitTurns:
+    return SplitTurns(turns, len(op.outputs), size_of(op.outputs[0], batch).per_sample)
 
 
 def _put(given: Any) -> Any:

@@ -23,7 +23,7 @@ from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.way_forward import held_forward
 from gpu_studio.trainer.answers.constants import constants_of
 from gpu_studio.trainer.answers.going_back import TAPE, is_taped, own_gradients
-from gpu_studio.trainer.answers.graph_tensors import root, size_of
+from gpu_studio.trainer.answers.graph_tensors import root, size_of, splits_of
 from gpu_studio.trainer.answers.moved_factors import moved_factors
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.sent_tensors import (
@@ -404,7 +404,8 @@ class _Step:
         marks = TensorKinds(
             graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
         )
-        marks = replace(marks, constants=constants_of(self._trace.graph))
+        splits = splits_of(graph.operations, graph.batch)
+        marks = replace(marks, constants=constants_of(self._trace.graph), splits=splits)
         on_one = cache(graph.with_turns_ahead)
 
         def exchanging(kind: Callable[..., Exchange]) -> StepMemory:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.placement.arena import UNIT
+from gpu_studio.placement.step_memory import UNIT
 from gpu_studio.plan import load
 from gpu_studio.trainer import session
 from gpu_studio.trainer.answers.constants import constants_of
