@@ -15,6 +15,7 @@ from gpu_studio.placement.stages import (
     DeviceStages,
     Frame,
     Partition,
+    Span,
     costs_before,
     costs_behind,
     frame,
@@ -42,13 +43,16 @@ class _Blocks:
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """A range of T, and for each device the blocks of possibly better partitions.
+    """A range of T, and what is known of possibly better partitions; None if nothing is.
 
-    None if unrestricted.
+    `behind` is what layers cost at least from each on, on each device and those after it; `span`
+    where each device begins; and `blocks` are those that its stage can be.
     """
 
     low: float
     high: float
+    behind: list[Array] | None = None
+    span: Span | None = None
     blocks: list[_Blocks] | None = None
 
 
@@ -77,7 +81,7 @@ class _Search:
     def _of_all(
         self, interval: _Interval, best: Partition
     ) -> tuple[Partition | None, _Interval | None]:
-        there = frame([line.begins(interval.high) for line in self.lines])
+        there = frame([line.begins(interval.high) for line in self.lines], interval.span)
         if there is None:
             return None, None
         ahead = costs_before(self.lines, there)
@@ -88,9 +92,15 @@ class _Search:
         if left is None:
             return found, None
         least, limit = found.cost + self.weight * left.low, self._limit(found, best)
-        if limit - least > SHORT * limit:
-            return found, left
-        return found, replace(left, blocks=self._listed(there, ahead, left.low, limit))
+        if limit - least <= SHORT * limit:
+            return found, replace(left, blocks=self._listed(there, ahead, left.low, limit))
+        # In a part of the interval nothing costs less than in the whole.
+        behind = left.behind or costs_behind(self.lines, there)
+        alive = self._alive(ahead, behind, left.low, limit)
+        if not all(map(len, alive)):
+            return found, None
+        span = [int(each[0]) for each in alive], [int(each[-1]) for each in alive]
+        return found, replace(left, behind=behind, span=span)
 
     def _of_few(
         self, interval: _Interval, every: Sequence[_Blocks], best: Partition
@@ -124,10 +134,7 @@ class _Search:
     ) -> list[_Blocks]:
         """The blocks of partitions that total less than `limit`, with T of at least `low`."""
         behind = costs_behind(self.lines, there)
-        alive = [
-            np.flatnonzero(one + other + self.weight * low < limit)
-            for one, other in zip(ahead, behind, strict=True)
-        ]
+        alive = self._alive(ahead, behind, low, limit)
         found = []
         for device, line in enumerate(self.lines):
             begins, ends = alive[device], alive[device + 1]
@@ -139,6 +146,15 @@ class _Search:
             last, first = np.nonzero(kept)
             found.append(_Blocks(begins[first], ends[last], seconds[kept], cost[kept]))
         return found
+
+    def _alive(
+        self, ahead: Sequence[Array], behind: Sequence[Array], low: float, limit: float
+    ) -> list[Places]:
+        """Where the devices begin in partitions that total less than `limit`, and the last ends."""
+        return [
+            np.flatnonzero(one + other + self.weight * low < limit)
+            for one, other in zip(ahead, behind, strict=True)
+        ]
 
     def _better(
         self, blocks: Sequence[_Blocks], ahead: Sequence[Array], low: float, limit: float

@@ -111,19 +111,26 @@ class Frame:
     high: list[int]
 
 
-def frame(begins: list[Places]) -> Frame | None:
+Span = tuple[list[int], list[int]]
+"""The first and the last layer at which each device can begin, and where the last one can end."""
+
+
+def frame(begins: list[Places], span: Span | None = None) -> Frame | None:
     """Where stages can be that begin at these layers at the earliest, for each device and end.
 
-    None if they cannot cover all layers.
+    And within a span. None if they cannot cover all layers.
     """
     layers = len(begins[0]) - 1
+    lowest, highest = span or ([0] * (len(begins) + 1), [layers] * (len(begins) + 1))
     high = [0]
-    for each in begins:
-        high.append(int(np.searchsorted(each, high[-1], side="right")) - 1)
+    for each, most in zip(begins, highest[1:], strict=True):
+        high.append(min(most, int(np.searchsorted(each, high[-1], side="right")) - 1))
     low = [layers]
-    for each in reversed(begins):
-        low.append(int(each[low[-1]]))
-    return Frame(begins, low[::-1], high) if high[-1] == layers else None
+    for each, least in zip(reversed(begins), reversed(lowest[:-1]), strict=True):
+        low.append(max(least, int(each[low[-1]])))
+    low.reverse()
+    covers = all(one <= other for one, other in zip(low, high, strict=True))
+    return Frame(begins, low, high) if covers else None
 
 
 def costs_before(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
@@ -135,6 +142,7 @@ def costs_before(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
         if (
             device
             and line is lines[device - 1]
+            and there.high[device + 1] == high
             and np.array_equal(reached[-1][low:], reached[-2][low:])
         ):
             reached.append(reached[-1])  # one more of the same kind changes nothing
@@ -155,7 +163,7 @@ def costs_behind(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
     behind = [np.append(np.full(layers, np.inf), 0.0)]
     for device, line in reversed(list(enumerate(lines))):
         low, high = there.low[device + 1], there.high[device + 1]
-        one_more = len(behind) > 1 and line is lines[device + 1]
+        one_more = len(behind) > 1 and line is lines[device + 1] and there.low[device] == low
         if one_more and np.array_equal(behind[0][: high + 1], behind[1][: high + 1]):
             behind.insert(0, behind[0])
             continue
