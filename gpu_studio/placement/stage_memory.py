@@ -278,8 +278,8 @@ class StageMemory:
         """
         some = min(step.part, others)
         if step.in_turn:
-            on_the_way = self.forward * some + self.skipping * (others - some)
-            crossing = np.maximum(self._outputs(step, others), on_the_way)
+            one = np.maximum(self.waiting, self.forward)
+            crossing = one * some + self.skipping * (others - some)
         else:
             crossing = np.maximum(self.waiting * others, self.returned * some)
         if not np.any(self.joined):
@@ -287,11 +287,6 @@ class StageMemory:
         met = self.met * others + np.maximum(0.0, self.brief - self.met) * some
         found: Array = crossing + np.where(np.asarray(self.joined) > 0, met, 0.0)
         return found
-
-    def _outputs(self, step: Step, samples: int) -> Amount:
-        """The outputs of so many samples that may wait on a card that takes turns."""
-        some = min(step.part, samples)
-        return self.waiting * some + self.skipping * (samples - some)
 
 
 def _any(amount: Amount) -> bool:
