@@ -439,11 +439,8 @@ class DevicePlot(TimePlot):
 
 def _views(history: History, record: CardRecord) -> list[Figure]:
     powered = [card.key for card in run_cards(history.devices, record.known)]
-    return (
-        ["memory", "utilisation", "power"]
-        if record.figures.has("power", powered)
-        else ["memory", "utilisation"]
-    )
+    always: list[Figure] = ["memory", "utilisation"]
+    return [*always, "power"] if record.figures.has("power", powered) else always
 
 
 def _tabs(name: str) -> QTabBar:
