@@ -151,7 +151,7 @@ class Arena:
     """
 
     def __init__(self) -> None:
-        self._used = self._end = 0
+        self._used = self._end = self._most = 0
         self._region = FIRST_REGION
         self._taken: dict[int, _Block] = {}
         self._pieces: dict[int, list[_Block]] = {}
@@ -171,6 +171,11 @@ class Arena:
         return self._end * UNIT
 
     @property
+    def most(self) -> int:
+        """The most bytes that were allocated at once so far."""
+        return self._most * UNIT
+
+    @property
     def layout(self) -> Layout:
         """The positions of all blocks. Arenas with equal layouts serve the same steps equally."""
         return tuple(self._keys), {number: block.key for number, block in self._taken.items()}
@@ -186,10 +191,33 @@ class Arena:
             other = twins[id(each)]
             other.free = each.free
             other.before, other.behind = twins[id(each.before)], twins[id(each.behind)]
-        twin._used, twin._end, twin._region = self._used, self._end, self._region
+        twin._used, twin._end, twin._most = self._used, self._end, self._most
+        twin._region = self._region
         twin._keys, twin._free = list(self._keys), [twins[id(each)] for each in self._free]
         twin._taken = {number: twins[id(each)] for number, each in self._taken.items()}
         return twin
+
+    def add_region(self) -> None:
+        """Add the next region, as if there had not been memory enough."""
+        self._grow(self._region)
+
+    def drop_region(self) -> bool:
+        """Have the last region never been added, if nothing of it is allocated; whether that is so.
+
+        Not if the regions before are not all that there would be then.
+        """
+        last = self._region // 2
+        whole = [each for each in self._free if each.size == last and self._is_region(each)]
+        if not whole or self._end != 2 * last - FIRST_REGION:
+            return False
+        place = self._free.index(whole[-1])
+        del self._free[place], self._keys[place]
+        self._end -= last
+        self._region = last
+        return True
+
+    def _is_region(self, block: _Block) -> bool:
+        return block.before is self._wall is block.behind
 
     def take(self, number: int, size: int) -> None:
         """Allocate at least `size` bytes as block `number`."""
@@ -258,6 +286,7 @@ class Arena:
             if used > most:
                 most = used
         self._used = used
+        self._most = max(self._most, most)
         return most
 
     def _serve_rarely(self, turn: tuple[int | None, int | None], needed: int) -> int:

@@ -22,6 +22,8 @@ from gpu_studio.placement.step_memory import UNIT
 
 LOOKED_AT = 8
 """Samples with which a run calls the model while building it, to see its output."""
+A_LITTLE = 0.02
+"""The share of memory by which what building fills may differ: constants of Keras, for instance."""
 FAR = 2**40
 """Larger than the numbers of all blocks of variables and of a step."""
 _SEED, _MIXED, _STATE, _KEY, _COUNTER, _RAW, _RANGE, _SCALED = range(8)
@@ -47,6 +49,21 @@ def built(operations: Sequence[Operation], look: MemoryHistory, *, loaded: bool)
     for number in (number for number in variables if number not in look.seen):
         arena.take(block_of(number), variables[number].bytes)
     return arena
+
+
+def either_way(arena: Arena) -> list[Arena]:
+    """The memory as building the model leaves it, and otherwise if a little more or less decides.
+
+    Where building has filled all regions but for a little, or needed the last one for little, a
+    tensor of some bytes may have made the difference, and with it where all of a step lies.
+    """
+    more, less, ways = arena.copy(), arena.copy(), [arena]
+    if arena.most > arena.end * (1 - A_LITTLE):
+        more.add_region()
+        ways.append(more)
+    if less.drop_region() and arena.most < less.end * (1 + A_LITTLE):
+        ways.append(less)
+    return ways
 
 
 def lost_on_card(operations: Sequence[Operation]) -> int:

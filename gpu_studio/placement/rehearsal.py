@@ -23,7 +23,14 @@ from gpu_studio.placement.arena import (
     cut_to_size,
     requested,
 )
-from gpu_studio.placement.built_memory import FAR, built, looked, lost_on_card, variables_of
+from gpu_studio.placement.built_memory import (
+    FAR,
+    built,
+    either_way,
+    looked,
+    lost_on_card,
+    variables_of,
+)
 from gpu_studio.placement.liveness import (
     MemoryHistory,
     Operation,
@@ -158,12 +165,13 @@ def on_cpu(
     if rewritten and _holds_more(rewritten[0], operations, marks):
         graphs.append(rewritten)
     rehearsed = [_in_threads(*each, marks, threads) for each in graphs]
-    found = built(operations, looked(operations, marks.outputs), loaded=marks.loaded)
-    handles = [UNIT] * len(variables_of(operations))
-    for number, size in enumerate((*handles, *marks.constants)):
-        found.take(2 * FAR + number, size)
+    left = built(operations, looked(operations, marks.outputs), loaded=marks.loaded)
+    handles, ways = [UNIT] * len(variables_of(operations)), either_way(left)
+    for found in ways:
+        for number, size in enumerate((*handles, *marks.constants)):
+            found.take(2 * FAR + number, size)
     # What differs from step to step is for the most part weights that are copied and moved.
-    return _memory(operations, marks, rehearsed, found, found.used)
+    return _memory(operations, marks, rehearsed, ways)
 
 
 def _holds_more(some: Sequence[Operation], others: Sequence[Operation], marks: TensorKinds) -> bool:
@@ -217,14 +225,14 @@ def _memory(
     operations: Sequence[Operation],
     marks: TensorKinds,
     rehearsed: Sequence[Rehearsed],
-    found: Arena,
-    beside: int,
+    found: Sequence[Arena],
 ) -> StepMemory:
     """Of the `rehearsed` steps of each graph, the fullest.
 
-    The margin is on what is there `beside` them too, in bytes, and larger on the variables that a
-    step changes. The graphs after the first are rewritten ones and need none: in real ones some of
-    the factors went elsewhere, so that they held 8 to 9 % less (attention, two programs).
+    They find memory in any of the ways that are `found`. The margin is on what is there already,
+    too, and larger on the variables that a step changes. The graphs after the first are rewritten
+    ones and need none: in real ones some of the factors went elsewhere, so that they held 8 to 9 %
+    less (attention, two programs).
     """
     asking = [
         {batch: [requested(run) for run in runs] for batch, runs in each.items()}
@@ -233,6 +241,7 @@ def _memory(
     every = (run for each in rehearsed for runs in each.values() for run in runs)
     steps = highest(MemoryMoment(*each) for each in dict.fromkeys(h for r in every for h in r.held))
     sizes = [size for each in operations for tensor, size in each.makes if tensor in marks.batch]
+    beside = max(each.used for each in found)
     replaced = {each.writes.number: each.writes.bytes for each in operations if each.writes}
     more_of_them = (REPLACED - UNREHEARSED) * sum(replaced.values())
 
@@ -244,7 +253,7 @@ def _memory(
 
     sampled = _sampled(given, _leaps(operations))
     padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in sampled)
-    lost = found.used - sum(each.bytes for each in variables_of(operations).values())
+    lost = beside - sum(each.bytes for each in variables_of(operations).values())
     return StepMemory(steps.moments, tuple(padding), lost, marks.splits)
 
 
@@ -252,13 +261,13 @@ def _most(
     requests: Mapping[int, Sequence[AllocationRequests]],
     batch: int,
     there: Sequence[int],
-    found: Arena,
+    found: Sequence[Arena],
 ) -> int:
     """The most that is allocated in a step of `batch` samples, in any of so many processes."""
     alike = max((each for each in requests if each <= batch), default=min(requests))
     asked = [(each, each.units(batch)) for each in requests[alike]]
     orders = _orders(asked)
-    return max(_given_out(order, asked, found.copy(), there) for order in orders)
+    return max(_given_out(order, asked, way.copy(), there) for order in orders for way in found)
 
 
 def _sampled(given: Callable[[int], float], leaps: Collection[int]) -> list[tuple[int, float]]:

@@ -238,3 +238,27 @@ def test_that_a_step_in_few_turns_takes_what_each_request_in_its_turn_takes(draw
         copied = arena.copy()
         assert copied.layout == arena.layout
         arena = copied
+
+
+def test_that_a_region_may_be_added_or_never_have_been_if_nothing_of_it_is_allocated() -> None:
+    arena = Arena()
+    arena.take(1, MIB)
+    arena.take(2, 3 * MIB)  # which gets all of the second region
+    assert arena.end == (2 + 4) * MIB
+    assert not arena.drop_region()
+    assert arena.end == (2 + 4) * MIB
+    arena.give_back(2)
+    assert arena.drop_region()
+    assert (arena.end, arena.used, arena.most) == (2 * MIB, MIB, 5 * MIB)
+    arena.take(3, 3 * MIB)
+    assert arena.end == (2 + 4) * MIB
+    arena.add_region()
+    assert (arena.end, arena.used) == ((2 + 4 + 8) * MIB, 5 * MIB)
+
+
+def test_that_no_region_is_dropped_where_smaller_ones_were_left_out() -> None:
+    arena = Arena()
+    arena.take(1, 20 * MIB)
+    arena.give_back(1)
+    assert arena.end == 32 * MIB
+    assert not arena.drop_region()

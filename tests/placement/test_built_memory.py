@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from gpu_studio.placement.built_memory import built, looked
+import pytest
+
+from gpu_studio.placement.arena import Arena
+from gpu_studio.placement.built_memory import built, either_way, looked
 from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.step_memory import UNIT
 
+MIB = 2**20
 SIDE = 64 * 1024
 """Bytes of a weight matrix."""
 CONSTANTS = 2 * UNIT
@@ -55,3 +59,22 @@ def test_that_the_model_is_looked_at_operation_by_operation() -> None:
 def test_that_loaded_weights_are_all_there_once() -> None:
     drawn, loaded = (used(of_layers(3), [1, 2, 3], loaded=loaded) for loaded in (False, True))
     assert min(drawn, loaded) >= 3 * SIDE
+
+
+@pytest.mark.parametrize(
+    ("asked", "regions"),
+    [
+        ([MIB], [2]),
+        ([2 * MIB - UNIT], [2, 6]),  # full but for a little
+        ([2 * MIB, UNIT], [6, 2]),  # the last one was needed for a little
+        ([2 * MIB, MIB], [6]),
+    ],
+)
+def test_that_memory_may_be_left_otherwise_where_a_little_decides(asked, regions) -> None:
+    arena = Arena()
+    for number, size in enumerate(asked):
+        arena.take(number, size)
+    for number, _ in enumerate(asked):
+        arena.give_back(number)
+    assert [way.end for way in either_way(arena)] == [region * MIB for region in regions]
+    assert arena.end == regions[0] * MIB
