@@ -68,13 +68,12 @@ class SplitTurns:
     def wasted(self, batch: int) -> int:
         """The bytes that the lists of all turns have beyond what is put into them.
 
-        When the tensor is freed, pieces of the size of a part are put in its place, which are
-        rounded up. The last but one finds less than twice its size, and gets all of it.
+        When the tensor is freed, pieces of the size of a part are cut from its place, one after the
+        other. Each is rounded up, so that the tensor may not have had enough for all: the last that
+        finds some is given all that is left, which is less than twice its size.
         """
         piece, whole = (-(-some * self.per_sample * batch // UNIT) for some in (1, self.parts))
-        left = whole - (self.parts - 2) * piece
-        wasted = left - piece if piece < left < 2 * piece else 0
-        return round(self.margin * self.turns * wasted * UNIT)
+        return round(self.margin * self.turns * (whole % piece if piece else 0) * UNIT)
 
 
 @dataclass(frozen=True, slots=True)
