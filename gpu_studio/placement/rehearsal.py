@@ -61,7 +61,7 @@ from gpu_studio.placement.step_orders import (
 
 REHEARSED = (8, 64, 512)
 """Batches for which steps are simulated: in larger ones, operations' times depend on their work."""
-BATCHES = (*range(8, 64, 8), *range(64, CLOSE, 16), CLOSE, 256, 512)
+BATCHES = (1, 2, 4, *range(8, 64, 8), *range(64, CLOSE, 16), CLOSE, 256, 512)
 """Batches for which the allocator's overhead is computed, besides those where it jumps between."""
 A_LEAP = 0.05
 """Batches between two are computed too if they deviate from the line by more than this share."""
