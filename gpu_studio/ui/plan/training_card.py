@@ -111,14 +111,9 @@ class TrainingCard(CardFrame):
             name,
             model_in_short(facts.model) if facts and facts.model and facts.graph else words,
         )
-        name, words = data_in_words(plan.data)
-        self.data_detail.shorter = (words.partition(", ")[0],)
-        _tell(
-            self.data,
-            self.data_detail,
-            name,
-            data_in_short(facts.data) if facts and facts.data else words,
-        )
+        parts = [data_in_short(facts.data)] if facts and facts.data else data_in_words(plan.data)
+        self.data_detail.shorter = (parts[0] if parts[1:] else parts[0].partition(", ")[0],)
+        _tell(self.data, self.data_detail, data_name(plan.data), ", ".join(parts))
         graph = facts.graph if facts else None
         if graph:
             self.figures.set_text(totals(graph), totals(graph).rpartition(" · ")[0])
@@ -175,15 +170,16 @@ def model_in_words(model: ModelSettings) -> tuple[str, str]:
     return name, options or (MODELS[name].help if name in MODELS else "")
 
 
-def data_in_words(data: Data) -> tuple[str, str]:
-    """Return the data's name and their options or description.
+def data_name(data: Data) -> str:
+    """Return what the data are called, a file without its folders."""
+    return data.name or _last(path_of(data)) or "no data"
 
-    A file is named without its folders.
-    """
-    name = data.name or _last(path_of(data)) or "no data"
-    options = ", ".join(f"{key} {shown(value)}" for key, value in data.options.items())
+
+def data_in_words(data: Data) -> list[str]:
+    """Return each of the data's options in words, or their description."""
     known = data_entry(data)
-    return name, options or (known.help if known else "")
+    options = [f"{key} {shown(value)}" for key, value in data.options.items()]
+    return options or [known.help if known else ""]
 
 
 def _last(path: str | None) -> str:

@@ -57,6 +57,17 @@ def test_that_the_plan_is_told_in_words_until_the_facts_are_there(card, held) ->
     assert card.figures.text == "203,530 parameters · 795.0 KiB · 407 kFLOP a sample"
 
 
+def test_that_a_short_line_of_data_is_what_is_shown_and_no_value_is_cut(card, held) -> None:
+    options = {"shape": [64, 64, 3], "samples": 8192}
+    held.show(replace(a_plan(), data=Data(name="synthetic", options=options)))
+    reader = Reported()
+    card.set_facts(reader)
+    card.data_detail.setFixedWidth(card.data_detail.fontMetrics().horizontalAdvance("M" * 12))
+    assert card.data_detail.shown == "shape [64, 64, 3]"
+    reader.tell(KNOWN)
+    assert card.data_detail.shown == "1,150 samples"
+
+
 def test_that_what_went_wrong_is_told_with_a_sign(card, held) -> None:
     reader = Reported()
     card.set_facts(reader)
