@@ -33,7 +33,8 @@ def forward(graph: ModelGraph, device: str, devices: Devices) -> int:
     """What a micro-batch holds on its way forward through a device beyond all that it keeps there.
 
     What a layer does not keep is there while it is computed, as is what comes for one behind it
-    whose gradient does not need it: what the layers behind keep is not there by then.
+    whose gradient does not need it: what the layers behind keep is not there by then. What comes
+    for itself may be gone before it has made all that it keeps.
     """
     here = [layer for layer in graph.layers if device in devices[layer.name]]
     names = [layer.name for layer in here]
@@ -51,7 +52,10 @@ def forward(graph: ModelGraph, device: str, devices: Devices) -> int:
         before = came
         if whole and not {*layer.inputs, *layer.meeting.others} <= {*names}:
             came = brief(place + 1)
-        most = max(most, whole - before - behind, whole - came + layer.forward_bytes - behind)
+        gone = layer.let_go_bytes if came > before else 0
+        most = max(
+            most, whole - before - gone - behind, whole - came + layer.forward_bytes - behind
+        )
     return most
 
 

@@ -206,7 +206,9 @@ def on_the_way(work: Work, brief: Array) -> Array:
     kept, places = before(work.kept_bytes), np.arange(len(brief))
     ahead = work.forward_bytes[:, None] if len(work.forward_bytes) else 0.0
     held = np.full_like(brief, -np.inf)
-    gone = np.minimum(brief[:-1], brief[1:] - ahead)
+    let_go = work.let_go_bytes[:, None] if len(work.let_go_bytes) else 0.0
+    gone = brief[:-1] + np.where(brief[1:] > brief[:-1], let_go, 0.0)
+    gone = np.minimum(gone, brief[1:] - ahead)
     begun = np.where(places[:-1, None] >= places, kept[1:, None] - gone, -np.inf)
     held[1:] = np.maximum.accumulate(begun)
     return np.maximum(0.0, brief + held - kept[:, None])

@@ -259,6 +259,30 @@ def _gone_through(
     return found
 
 
+def before_others(
+    operations: Sequence[Operation], layers: Sequence[str], early: Collection[int]
+) -> list[Operation]:
+    """The operations as where others take what a layer makes when its `early` ones are through.
+
+    Those make on the way forward what its gradient needs in place of what the layer takes: only one
+    of both is there when a layer behind it is computed, and it is the one that is kept.
+    """
+    makers = {tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes}
+    needs = [{*(makers[x] for x in each.takes), *each.after} for each in operations]
+    found = list(operations)
+    for layer in dict.fromkeys(layers[place] for place in sorted(early)):
+        own = {place for place in early if layers[place] == layer}
+        ends = own.difference(*(needs[place] for place in own))
+        first = {*own}
+        for place in range(max(own), -1, -1):
+            first |= needs[place] if place in first else set()
+        for place, some in enumerate(needs):
+            takes = any(layers[before] == layer and before not in own for before in some)
+            if takes and layers[place] != layer and place not in first:
+                found[place] = replace(found[place], after=(*found[place].after, *sorted(ends)))
+    return found
+
+
 def with_copies(
     operations: Sequence[Operation],
     layers: Sequence[str],

@@ -24,6 +24,7 @@ from gpu_studio.plan.keras_objects import Kind
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 SCALED_AGAIN = "scaled again"
 """The name of the note on a model that scales samples that are small already."""
+DIVIDED = " in 0…1, bytes divided by 255"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,6 @@ class Learnt:
     masked: bool = False
     compiled: bool = False
     lossless: bool = False
-
-
-DIVIDED = " in 0…1, bytes divided by 255"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +266,8 @@ class GraphLayer:
     """Of `output_bytes` what is among `kept_bytes`."""
     forward_bytes: int = 0
     """The most on a card on its way forward besides `kept_bytes`, unkept inputs too, per sample."""
+    let_go_bytes: int = 0
+    """Of what it takes and keeps, what is never there at once on its way forward, per sample."""
     gives_back: int = 0
     """How many tensors of its own the gradients are that it gives for what it takes."""
     added_up_bytes: int = 0

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from gpu_studio.placement.layer_holds import roots_of
-from gpu_studio.placement.liveness import NOTHING, Operation, StepGraph, in_one_queue
+from gpu_studio.placement.liveness import NOTHING, Operation, Size, StepGraph, in_one_queue
+
+
+class HeldForward(NamedTuple):
+    """What a layer holds on its way forward, in bytes per sample.
+
+    `beyond` is the most of it beyond what the layer keeps. What it takes, if that is one tensor,
+    may be gone before all is made that it keeps: so much of both is `let_go`.
+    """
+
+    beyond: int = 0
+    let_go: int = 0
 
 
 def held_forward(
@@ -14,52 +26,80 @@ def held_forward(
     layers: Sequence[str],
     backward: Sequence[bool],
     kept: Collection[int],
-) -> dict[str, int]:
-    """The most that each layer holds on its way forward beyond what it keeps, in bytes per sample.
+) -> dict[str, HeldForward]:
+    """The most that each layer holds on its way forward.
 
     What it takes counts until the layer has used it, unless that is `kept` by others. `layers` are
     those of the operations.
     """
     roots = roots_of(operations)
-    used = {roots[x][0]: place for place, each in enumerate(operations) for x in each.takes}
+    used: dict[int, list[int]] = {}
+    for place, each in enumerate(operations):
+        for x in each.takes:
+            used.setdefault(roots[x][0], []).append(place)
+    made = {tensor: layers[place] for tensor, place in roots.values()}
     places: dict[str, list[int]] = {}
     for place, layer in enumerate(layers):
         if layer and not backward[place]:
             places.setdefault(layer, []).append(place)
     found = {}
     for layer, some in places.items():
+        here, first = {*some}, some[0]
         own = [operations[place] for place in some]
-        lasting = {tensor for tensor, place in used.items() if place > some[-1]}
-        found[layer] = _beyond_kept(own, operations, roots, lasting, kept)
+        known = {roots[x][0] for each in own for x in (*each.takes, *dict(each.makes))}
+        later = {
+            tensor: {layers[n] for n in used.get(tensor, ()) if n > first and n not in here}
+            for tensor in known
+        }
+        lasting = {tensor for tensor, some in later.items() if some}
+        copied = {tensor for tensor in lasting if later[tensor] - ({made[tensor]} - {layer})}
+        found[layer] = _held(own, operations, roots, kept, lasting, copied)
     return found
 
 
-def _beyond_kept(
+def _held(
     own: Sequence[Operation],
     every: Sequence[Operation],
     roots: Mapping[int, tuple[int, int]],
-    lasting: Collection[int],
     kept: Collection[int],
-) -> int:
-    """The same of the operations of one layer. Tensors that are `lasting` are used later, too."""
+    lasting: Collection[int],
+    copied: Collection[int],
+) -> HeldForward:
+    """The same of the operations of one layer.
+
+    Tensors that are `lasting` are used later, too; if it has copies of what it takes, so are those
+    that are `copied`.
+    """
     sizes = {tensor: size for each in own for tensor, size in each.makes}
     taken = {x: roots[x] for each in own for x in each.takes if x not in sizes}
-    arrived = {
-        tensor: NOTHING if tensor in kept else dict(every[place].makes)[tensor]
+    arriving = {
+        tensor: dict(every[place].makes)[tensor]
         for tensor, place in taken.values()
         if tensor not in sizes
     }
-    operations = [
-        *(Operation(makes=((tensor, size),)) for tensor, size in arrived.items()),
-        *(
-            Operation((tensor,), ((x, NOTHING),), shares=True)
-            for x, (tensor, _) in taken.items()
-            if x != tensor
-        ),
-        *(replace(each, after=()) for each in own),
+    shared = [
+        Operation((tensor,), ((x, NOTHING),), shares=True)
+        for x, (tensor, _) in taken.items()
+        if x != tensor
     ]
-    known = {**arrived, **sizes}
-    step = StepGraph(operations, results=[x for x in known if x in lasting])
-    moments = step.history(in_one_queue(operations)).moments
+    here, known = [replace(each, after=()) for each in own], {*arriving, *sizes}
+
+    def most(arrived: Mapping[int, Size], run: Sequence[Operation], used: Collection[int]) -> int:
+        come = [Operation(makes=((tensor, size),)) for tensor, size in arrived.items()]
+        every = [*come, *shared, *run]
+        step = StepGraph(every, results=[x for x in known if x in used])
+        return max(moment.per_sample for moment in step.history(in_one_queue(every)).moments)
+
     keeps = sum(size.per_sample for tensor, size in sizes.items() if tensor in kept)
-    return max(0, max(moment.per_sample for moment in moments) - keeps)
+    others = {x: NOTHING if x in kept else size for x, size in arriving.items()}
+    beyond = max(0, most(others, here, lasting) - keeps)
+    taking = [size.per_sample for size in arriving.values() if size.per_sample]
+    if len(taking) != 1:
+        return HeldForward(beyond)
+    # Nothing is written over what comes from another card (`SameWorkerRecvDone`).
+    over = [
+        each.overwrites and not any(roots[x][0] in arriving for x in each.takes) for each in own
+    ]
+    run = [replace(each, overwrites=may) for each, may in zip(here, over, strict=True)]
+    apart = most(arriving, run, copied)
+    return HeldForward(beyond, max(0, keeps + taking[0] - apart))

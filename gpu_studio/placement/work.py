@@ -96,6 +96,9 @@ class Work:
     """What each layer keeps of its output; if empty, nothing."""
     forward_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """The most that each holds on its way forward beyond what it keeps; if empty, nothing."""
+    let_go_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """Of what each takes and keeps, what is never there at once on its way forward; if empty,
+    nothing."""
     lent_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What each layer keeps for the backward pass of others alone; if empty, nothing."""
     skips: tuple[tuple[int, int, int], ...] = ()
@@ -230,6 +233,7 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Dev
         spared_bytes=_row(layer.spared_bytes for layer in layers),
         output_kept_bytes=_row(layer.output_kept_bytes for layer in layers),
         forward_bytes=_row(layer.forward_bytes for layer in layers),
+        let_go_bytes=_row(layer.let_go_bytes for layer in layers),
         lent_bytes=_row(layer.lent_bytes for layer in layers),
         skips=tuple(skips(graph)),
         added_up_bytes=_row(layer.added_up_bytes for layer in layers),

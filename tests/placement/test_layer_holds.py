@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpu_studio.placement.layer_holds import (
     Kernel,
     LayerHolds,
+    before_others,
     held_around,
     let_go,
     one_after_the_other,
@@ -177,6 +178,29 @@ def test_that_nothing_is_written_over_a_copy_that_another_layer_may_take() -> No
     # Nor over what the loss takes.
     assert with_copies(taken, [*LAYERS, ""], [*BACK, True], taking) == [*taken]
     assert with_copies(POOLED, LAYERS, BACK, taking) != [*POOLED]
+
+
+def test_that_what_takes_the_place_of_an_input_early_is_not_there_twice() -> None:
+    """As where a maximum is: it is kept, and what it is made from is free by then."""
+    operations = [
+        Operation(makes=((0, Size(0, 100)),)),
+        Operation((0,), ((1, Size(0, 1)),)),
+        Operation((1,), ((2, Size(0, 1)),)),
+        Operation((0, 1), ((3, Size(0, 100)),)),
+        Operation((2, 3), ((4, Size(0, 100)),), overwrites=True),
+    ]
+    layers = ["before", "max", "head", "max", "max"]
+
+    def around(run: list[Operation]) -> int:
+        step = StepGraph(run, results=[4], kept=frozenset({3}))
+        return held_around(step, run, layers, {"max": 100, "head": 0})["head"].around
+
+    # Counted with what layers before keep, the input would lie there beside what takes its place.
+    assert around(operations) == 100 + 1 + 1
+    assert around(before_others(operations, layers, [3])) == 1 + 1
+    # What comes early needs a layer behind: that one waits for nothing.
+    again = [*operations[:3], Operation((0, 2), ((3, Size(0, 100)),)), operations[4]]
+    assert before_others(again, layers, [3]) == again
 
 
 def test_that_only_what_is_spared_beside_every_kernel_is_spared() -> None:

@@ -66,6 +66,7 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             output_kept_bytes=int(random.integers(0, 2))
             * min(layer.kept_bytes, layer.output_bytes),
             forward_bytes=int(random.integers(0, 2)) * int(random.integers(0, 40_000)),
+            let_go_bytes=scratch % 2 * layer.kept_bytes // 2,
             gives_back=int(random.integers(0, 4)),
             added_up_bytes=layer.trainable_bytes // 2,
             keeps_inputs=bool(random.integers(0, 2)),

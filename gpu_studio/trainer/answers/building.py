@@ -323,6 +323,7 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
         kept_bytes=costs.kept_bytes,
         passing_bytes=costs.passing_bytes,
         forward_bytes=costs.forward_bytes,
+        let_go_bytes=costs.let_go_bytes,
         around_bytes=costs.around_bytes,
         kernels=costs.kernels,
         outlived_bytes=costs.outlived_bytes,

@@ -15,11 +15,10 @@ class LayerCosts:
     """The costs of one layer per sample, and its first output's shape without the batch axis.
 
     `kernels` are those that need scratch memory on a card, see `LayerHolds`; `output_kept_bytes`,
-    `forward_bytes`, `outlived_bytes`, `spared_bytes`, `lent_bytes` and `gives_back` as in
-    `GraphLayer`. `added_up_bytes` are the
-    gradients that its loops add up. `keeps_inputs` says whether its backward pass needs what it
-    takes; `meets` and `meeting` as in `GraphLayer`. It `convolves` if any of its operations is a
-    convolution.
+    `forward_bytes`, `let_go_bytes`, `outlived_bytes`, `spared_bytes`, `lent_bytes` and `gives_back`
+    as in `GraphLayer`. `added_up_bytes` are the gradients that its loops add up. `keeps_inputs`
+    says whether its backward pass needs what it takes; `meets` and `meeting` as in `GraphLayer`. It
+    `convolves` if any of its operations is a convolution.
     """
 
     output_shape: tuple[int | None, ...] = ()
@@ -28,6 +27,7 @@ class LayerCosts:
     kept_bytes: int = 0
     passing_bytes: int = 0
     forward_bytes: int = 0
+    let_go_bytes: int = 0
     around_bytes: int = 0
     outlived_bytes: int = 0
     spared_bytes: int = 0

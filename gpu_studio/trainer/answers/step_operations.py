@@ -13,6 +13,7 @@ from typing import Any
 
 from gpu_studio.placement.layer_holds import (
     LayerHolds,
+    before_others,
     held_around,
     let_go,
     outliving,
@@ -89,6 +90,8 @@ class Graph:
         self._captured = {tensor.ref() for tensor in graph.internal_captures}
         self.moved: Mapping[str, tuple[int, ...]] = {}
         """What products take instead on a card, by name; see `moved_factors`."""
+        self.early: frozenset[str] = frozenset()
+        """The operations of gradients that need none, by name; see `computed_early`."""
         self._places = {op.name: place for place, op in enumerate(self.operations)}
 
     def size(self, tensor: Any) -> Size:
@@ -188,12 +191,13 @@ class Graph:
                 grows = any(size.per_sample for _, size in operations[before].makes)
                 if layer and layers[before] != layer and grows:
                     feeders.setdefault(layer, before)
-        return [
+        drawn = [
             replace(each, after=(*each.after, feeders[layer]))
             if layer in feeders and not each.takes and each.reads is None
             else each
             for each, layer in zip(operations, layers, strict=True)
         ]
+        return before_others(drawn, layers, [self._places[name] for name in self.early])
 
     def seconds(self, batch: int) -> list[float]:
         """Estimate how long each operation takes for this many samples."""

@@ -20,9 +20,15 @@ from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds, MetOutputs
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.placement.way_forward import held_forward
+from gpu_studio.placement.way_forward import HeldForward, held_forward
 from gpu_studio.trainer.answers.constants import constants_of
-from gpu_studio.trainer.answers.going_back import TAPE, is_taped, own_gradients
+from gpu_studio.trainer.answers.going_back import (
+    TAPE,
+    computed_early,
+    is_taped,
+    makers_of,
+    own_gradients,
+)
 from gpu_studio.trainer.answers.graph_tensors import root, size_of, splits_of
 from gpu_studio.trainer.answers.moved_factors import moved_factors
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
@@ -205,17 +211,19 @@ class _Step:
         self._trace, self._loaded, self._rewriting = trace, loaded, rewriting
         self.graph = Graph(trace.graph, trace.batch)
         self._own = own_gradients(self.graph.operations, trace.layer_of, trace.gradients)
+        early = computed_early(self.graph.operations, self._paths(), self._is_of_gradients)
+        self.graph.early = early
         self._kept = self._kept_tensors()
         self.graph.moved = moved_factors(self.graph, self._is_backward)
 
     # Layers
 
     def layers(self) -> dict[str, LayerCosts]:
-        graph, layer_of, goes_back = self.graph, self._trace.layer_of, self._is_backward
+        graph, layer_of, goes_back = self.graph, self._trace.layer_of, self._is_of_gradients
         kept, forward, backward = self._kept_bytes(), *self._flops()
         paths, keepers, needing = self._paths(), self._keepers(), self._keep_inputs()
         outputs_kept = kept_outputs(graph, layer_of, self._trace.outputs, keepers, goes_back)
-        lent = lent_bytes(graph, paths, keepers, goes_back)
+        lent = lent_bytes(graph, paths, keepers, self._is_backward)
         given = given_back(graph, paths, goes_back)
         added, outputs = self._added_up(), self._output_bytes()
         convolving = self._convolving()
@@ -250,18 +258,19 @@ class _Step:
         held = self.graph.held(among, paths, keeping, going_back)
         late = self.graph.held(among, paths, keeping, going_back, outlived=True)
         spared = self.graph.spared(held, among, paths, keeping, going_back)
-        there = among | self.graph.given
-        ahead = held_forward(self.graph.as_on("GPU"), paths, going_back, there)
+        ahead = held_forward(self.graph.as_on("GPU"), paths, going_back, among | self.graph.given)
         moved = self._moved_forward()
         once = {path for path, calls in self._trace.outputs.items() if len(calls) == 1}
         whole = {}
         for path, each in found.items():
             holds, more = held.get(path, LayerHolds()), moved.get(path, 0)
+            forward = ahead.get(path, HeldForward()) if path in once else HeldForward()
             whole[path] = replace(
                 each,
                 kept_bytes=each.kept_bytes + more,
                 passing_bytes=holds.passing,
-                forward_bytes=ahead.get(path, 0) if path in once else 0,
+                forward_bytes=forward.beyond,
+                let_go_bytes=forward.let_go,
                 around_bytes=holds.around + more,
                 outlived_bytes=holds.grown(late.get(path, holds)),
                 spared_bytes=spared.get(path, 0) if path in once else 0,
@@ -277,8 +286,8 @@ class _Step:
         if (run := self._rewritten) is None:
             return {}
         last, layer = next(reversed(self._trace.outputs), ""), partial(self._path_of, renamed=True)
-        traced = waiting_for_gradients(self.graph, layer, last, self._is_backward)
-        moved = waiting_for_gradients(run, layer, last, self._is_backward)
+        traced = waiting_for_gradients(self.graph, layer, last, self._is_of_gradients)
+        moved = waiting_for_gradients(run, layer, last, self._is_of_gradients)
         return {path: max(0, size - traced.get(path, 0)) for path, size in moved.items()}
 
     @cached_property
@@ -341,34 +350,25 @@ class _Step:
         return {ref: makers.get(ref.deref().op.name, "") for ref in self._kept}
 
     def _makers(self) -> dict[str, str]:
-        """Return the layer of each forward operation by its name.
-
-        What none made between two, such as a sum of their outputs, counts for the first of them.
-        """
-        makers: dict[str, str] = {}
-        between: list[str] = []
-        layer = ""
-        for op in self.graph.operations:
-            if own := self._trace.layer_of.get(op.name):
-                makers |= dict.fromkeys(between, layer) | {op.name: own}
-                between, layer = [], own
-            elif op.type == "ZerosLike":  # for a loop's gradient, made when all layers are
-                makers[op.name] = makers.get(root(op.inputs[0]).op.name, layer)
-            # Where gradients of several ways meet, they are added outside of all scopes.
-            elif not (self._is_backward(op) or any(self._is_backward(x.op) for x in op.inputs)):
-                between.append(op.name)
-        return makers
+        early = {op.name: self._path_of(op) for op in self.graph.operations if self._is_early(op)}
+        return makers_of(self.graph.operations, self._trace.layer_of, early, self._is_backward)
 
     def _flops(self) -> tuple[dict[str, float], dict[str, float]]:
         forward: dict[str, float] = {}
         backward: dict[str, float] = {}
         for op, path in zip(self.graph.operations, self._paths(), strict=True):
-            sums = backward if self._is_backward(op) else forward
+            sums = backward if self._is_of_gradients(op) else forward
             sums[path] = sums.get(path, 0.0) + flops_with_loops(op) / self._trace.batch
         return forward, backward
 
-    def _is_backward(self, op: Any) -> bool:
+    def _is_of_gradients(self, op: Any) -> bool:
         return is_taped(op) or op.name in self._own
+
+    def _is_early(self, op: Any) -> bool:
+        return op.name in self.graph.early
+
+    def _is_backward(self, op: Any) -> bool:
+        return self._is_of_gradients(op) and not self._is_early(op)
 
     def _paths(self) -> list[str]:
         """Return the layer of each operation; empty where there is none."""
@@ -377,7 +377,7 @@ class _Step:
     def _path_of(self, op: Any, *, renamed: bool = False) -> str:
         """Return the layer of an operation; one that may be `renamed` is known by its scope."""
         known = self._trace.layer_of.get(op.name, "") or self._own.get(op.name, "")
-        if self._is_backward(op) or (renamed and not known):
+        if self._is_of_gradients(op) or (renamed and not known):
             return _scoped(op.name.removeprefix(TAPE), self._scopes) or known
         return known
 
