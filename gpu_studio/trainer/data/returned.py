@@ -229,7 +229,7 @@ def _rows(parts: Sequence[Any]) -> int | None:
     for part in lists:
         if all(_length(each) is None for each in part):
             return len(part)
-    inner = {_length(each) for part in lists for each in part}
+    inner = {_length(each) for part in lists for each in part if each is not None}
     outer = max(map(len, lists), default=0)
     if len(inner) == 1 and (found := inner.pop()) is not None and found > outer:
         return found
@@ -253,8 +253,10 @@ def _are_several(part: Any, rows: int | None) -> bool:
         return False
     if any(isinstance(each, Mapping) for each in part):
         return True
-    lengths = {_length(each) for each in part}
-    return bool(part) and (all(map(_is_array, part)) or (None not in lengths and lengths == {rows}))
+    # None stands for the targets of an output that has no loss, as in Keras.
+    there = [each for each in part if each is not None]
+    lengths = {_length(each) for each in there}
+    return bool(there) and (all(map(_is_array, there)) or lengths == {rows} != {None})
 
 
 def _tree(function: UserFunction, name: str, value: Any, rows: int | None) -> Any:

@@ -92,6 +92,21 @@ def ends_with_loss(model: keras.Model, ends: Sequence[Any], targets: int) -> Seq
     return found if len(found) == targets else ends
 
 
+def by_name(model: keras.Model, targets: Any) -> Any:
+    """Return a dictionary of targets with None for an output that has no target and no loss.
+
+    Other structures stay as they are.
+    """
+    if not isinstance(targets, dict):
+        return targets
+    made, form = compiled_loss(model), getattr(compiled_model(model), "_outputs_struct", None)
+    given = getattr(made, "_user_loss", None)
+    names = form if isinstance(form, dict) else getattr(made, "output_names", None) or ()
+    found = {name: each for name, each in targets.items() if keras.tree.flatten(each)}
+    lossless = [name for name in names if isinstance(given, dict) and given.get(name) is None]
+    return dict.fromkeys(lossless) | found
+
+
 _ALIGNING = ("CTC", "Circle", "ctc", "circle")
 """Keras' losses that do not hold outputs against targets number by number."""
 

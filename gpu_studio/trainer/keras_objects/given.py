@@ -22,6 +22,7 @@ from gpu_studio.trainer.batch_parts import Added, of_part, one_number, ways_of
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import (
+    by_name,
     Guard,
     compiled_loss,
     compiled_metrics,
@@ -165,14 +166,13 @@ def _beside(model: keras.Model, targets: Any, names: Sequence[str]) -> Any:
 
     Of outputs in a list, `fit` finds those of a dictionary by the outputs' `names`.
     """
-    in_order = isinstance(_structure(model), list | tuple)
+    targets, in_order = by_name(model, targets), isinstance(_structure(model), list | tuple)
     if in_order and isinstance(targets, dict) and set(targets) == set(names):
         return [targets[name] for name in names]
     given, ends = keras.tree.flatten(targets), list(range(len(model.outputs)))
     places = ends_with_loss(model, ends, len(given))
-    if len(places) == len(ends):
-        return targets
-    return [given[places.index(end)] if end in places else None for end in ends]
+    found = [given[places.index(end)] if end in places else None for end in ends]
+    return targets if len(places) == len(ends) else found
 
 
 def _is_numbered(found: Any) -> bool:
@@ -190,6 +190,7 @@ def metrics_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledMe
     if made is None:
         return []
     targets, outputs = examples(dataset, model)[0]
+    packed = by_name(model, targets)
     fresh = type(made)(
         made._user_metrics,  # noqa: SLF001
         made._user_weighted_metrics,  # noqa: SLF001
@@ -197,13 +198,13 @@ def metrics_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledMe
     )
     given = made._user_metrics, made._user_weighted_metrics  # noqa: SLF001
     with _naming_strangers(model, "metrics", given):
-        guard_of(model)(lambda: fresh.build(targets, outputs))
+        guard_of(model)(lambda: fresh.build(packed, outputs))
     kinds = ((fresh._flat_metrics, False), (fresh._flat_weighted_metrics, True))  # noqa: SLF001
     kept = [(own, weighted) for lists, weighted in kinds for own in lists if own is not None]
     met = _Met(targets, outputs)
     fresh._flat_metrics = [each and met for each in kinds[0][0]]  # noqa: SLF001
     fresh._flat_weighted_metrics = [each and met for each in kinds[1][0]]  # noqa: SLF001
-    fresh.update_state(targets, outputs)
+    fresh.update_state(packed, outputs)
     found: list[CompiledMetric] = []
     for place, (own, weighted) in zip(met.places, kept, strict=True):
         for metric in own.metrics:

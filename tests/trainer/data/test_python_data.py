@@ -211,6 +211,8 @@ def test_that_a_function_may_return_arrays_by_name_and_the_group_of_each_sample(
         ("([x, y, x], y)", ((2,), (), (2,)), ()),
         ("({'b': x, 'a': y}, y)", {"a": (), "b": (2,)}, ()),
         ("(x, [y, x])", (2,), ((), (2,))),
+        ("(x, [x, None])", (2,), ((2,), ())),
+        ("(x, {'a': None, 'b': x.tolist()})", (2,), {"a": (), "b": (2,)}),
         ("{'x': (x, {'deep': y}), 'y': {'head': (y,)}}", ((2,), {"deep": ()}), {"head": ((),)}),
         ("{'x': [x.tolist(), x.tolist()], 'y': y.tolist()}", ((2,), (2,)), ()),
         ("(list(x), list(np.eye(20)))", (2,), (20,)),
