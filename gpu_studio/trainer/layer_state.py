@@ -158,11 +158,6 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
         super().add_update((variable, read))
 
 
-def draws(model: keras.Model) -> bool:
-    """Return whether layers of the model keep random states, as dropout does."""
-    return any(map(is_random_state, model.variables))
-
-
 def contribution(variable: Any, caught: Changes, part: BatchPart) -> Any:
     """Return a part's contribution to the new value of a variable.
 

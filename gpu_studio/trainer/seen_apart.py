@@ -37,6 +37,7 @@ from gpu_studio.trainer.layer_state import (
     of_batch,
     overflows_apart,
 )
+from gpu_studio.trainer.models.own_training import own_in_steps
 
 _ROWS = 7
 """So many samples: seldom the length of any other first axis."""
@@ -48,6 +49,8 @@ _LOSS_NEAR, _LOSS_NONE = 1e-4, 1e-6
 """How near a loss comes, relatively, but for kinds with more rounding; less than that is none."""
 _ROUNDED = {"float16": "a ten-thousandth", "bfloat16": "a thousandth"}
 """How near losses come, with room: those of small models came to 1.3e-5 and 3.1e-5."""
+_ANY = keras.layers.Lambda
+"""Keras' layer that may do anything, as one of the user's own."""
 Call = tuple[Sequence[Any], dict[str, Any]]
 
 
@@ -73,7 +76,8 @@ def replicas_apart(
     """Return warnings, and what is to be known, if several replicas train otherwise than one."""
     yield from overflows_apart(optimizer, f"{cut.replicas} replicas")
     yield from _rounded_apart(model, cut)
-    yield from _draws_apart(model, f"{cut.replicas} replicas", "one device draws")
+    if draws(model, dataset):
+        yield _draws_apart(model, f"{cut.replicas} replicas", "one device draws")
     count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
     if count:
         yield Warned(
@@ -91,13 +95,32 @@ def replicas_apart(
     yield from mixing_apart(model, dataset, cut)
 
 
-def _draws_apart(model: keras.Model, parts: str, whole: str) -> Iterator[Log]:
+def draws(model: Any, dataset: Dataset) -> bool:
+    """Return whether layers of the model draw random numbers by Keras in training.
+
+    Dropout of nothing and a recurrent layer without dropout keep a random state and draw none, and
+    a layer without a seed draws by one that it does not keep: so it is tried. Of a model with a
+    step of its own, or one that cannot be called so, the states that it keeps are taken for it.
+    """
+    kept = any(map(is_random_state, model.variables))
+    layers = model._flatten_layers()  # noqa: SLF001 (no public name)
+    own = [each for each in layers if not _is_keras_s(each) or isinstance(each, _ANY)]
+    if own_in_steps(model) or not (kept or own):
+        return kept
+    try:
+        with _kept(own), _caught(model) as scope:
+            model(_samples(dataset), training=True)
+    except Exception:  # noqa: BLE001 (whatever a user's layer raises: a step will raise it, too)
+        return kept
+    return bool(scope.drew)
+
+
+def _draws_apart(model: keras.Model, parts: str, whole: str) -> Log:
     """Say that each of these parts of a batch draws its own numbers, and what would draw others."""
-    if any(map(is_random_state, model.variables)):
-        yield Log(
-            message=f"What {model.name} draws at random, each of {parts} draws for its own part of "
-            f"a batch: other numbers than {whole}, and so other losses."
-        )
+    return Log(
+        message=f"What {model.name} draws at random, each of {parts} draws for its own part of "
+        f"a batch: other numbers than {whole}, and so other losses."
+    )
 
 
 def _rounded_apart(model: keras.Model, cut: Cut) -> Iterator[Log]:
@@ -121,8 +144,8 @@ def mixing_apart(
     """
     if cut.replicas < 2:
         return
-    if placed:  # of replicas it is said above
-        yield from _draws_apart(model, f"{cut.replicas} micro-batches", "a whole batch draws")
+    if placed and draws(model, dataset):  # of replicas it is said above
+        yield _draws_apart(model, f"{cut.replicas} micro-batches", "a whole batch draws")
     apart = layers_apart(model, dataset)
     part, names = f"about {cut.batch / cut.replicas:.3g}", apart.mixing
     what, where = ("micro-batches", "in each micro-batch") if placed else _ON_REPLICAS
@@ -175,17 +198,20 @@ def layers_apart(model: Any, dataset: Dataset) -> LayersApart:
     own = [each for each in model._flatten_layers() if _may_mix(each)]  # noqa: SLF001
     if not own:
         return LayersApart([], [])
-    rows = np.arange(_ROWS) % len(dataset.train)
-    samples = keras.tree.map_structure(tf.constant, dataset.train.seen(rows))
     try:
         with _kept(own), _calls_of(own) as calls:
             with _caught(model):
-                model(samples, training=True)
+                model(_samples(dataset), training=True)
             called = [each for each in own if id(each) in calls]
             found = {id(each): _mixes(model, each, calls) for each in called}
     except Exception:  # noqa: BLE001 (whatever a user's layer raises: a step will raise it, too)
         return LayersApart([], [])
     return LayersApart(*(_innermost(called, found, place) for place in (0, 1)))
+
+
+def _samples(dataset: Dataset) -> Any:
+    rows = np.arange(_ROWS) % len(dataset.train)
+    return keras.tree.map_structure(tf.constant, dataset.train.seen(rows))
 
 
 def _innermost(layers: Sequence[Any], found: dict[int, Any], place: int) -> list[str]:

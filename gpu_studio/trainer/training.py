@@ -23,7 +23,7 @@ from gpu_studio.contract import (
 )
 from gpu_studio.contract.events import Event
 from gpu_studio.plan import Plan, listed, save
-from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_code
+from gpu_studio.trainer import checkpoints, devices, session, user_code
 from gpu_studio.trainer.callbacks import Hooks, make_callbacks
 from gpu_studio.trainer.checkpoints import Checkpoints, Elsewhere
 from gpu_studio.trainer.control import Control
@@ -32,6 +32,7 @@ from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import FailureContext
 from gpu_studio.trainer.loop import Loop
 from gpu_studio.trainer.progress import Reached, TrainingProgress
+from gpu_studio.trainer.seen_apart import draws
 from gpu_studio.trainer.served.refusals import refuse_callbacks
 from gpu_studio.trainer.session import PHASE, Session
 from gpu_studio.trainer.team import ALONE, Team
@@ -242,13 +243,15 @@ def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
     """
     before, now = state.get("parts"), session.cut.replicas
     began, by_xla = state.get(XLA), session.program.by_xla
-    if not layer_state.draws(session.model):
+    if not _differs(before, now) and not _differs(began, by_xla):
+        return
+    if not draws(session.model, session.dataset):
         return
     others = (
         "dropout and other random layers draw other numbers from here on, so that losses are not "
         "those that the first run would have had."
     )
-    if before not in (None, now):
+    if _differs(before, now):
         yield Warned(
             message=(
                 f"A batch comes in {now} parts now, before the checkpoint in {before}: {others}"
@@ -258,7 +261,7 @@ def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
                 "replicas and micro-batches."
             ),
         )
-    elif began not in (None, by_xla):
+    else:
         yield Warned(
             message=f"XLA compiles the steps {'now' if by_xla else 'no longer'}: {others}",
             suggestion=(
@@ -266,6 +269,11 @@ def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
                 "the training.jit_compile of before."
             ),
         )
+
+
+def _differs(before: object, now: object) -> bool:
+    """Return whether what a checkpoint knows is otherwise now; an older one does not know it."""
+    return before not in (None, now)
 
 
 def restore(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import made_data
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -47,6 +48,7 @@ def test_that_a_resumed_run_whose_random_layers_will_draw_otherwise_says_so(bega
     session: Any = SimpleNamespace(
         cut=SimpleNamespace(replicas=1),
         program=SimpleNamespace(by_xla=now),
+        dataset=made_data.values((2,)),
         model=keras.Sequential([keras.Input((2,)), *layers]),
     )
     state = {"parts": 1} | ({} if began is None else {"xla": began})

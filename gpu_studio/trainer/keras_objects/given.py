@@ -22,8 +22,8 @@ from gpu_studio.trainer.batch_parts import Added, of_part, one_number, ways_of
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import (
-    by_name,
     Guard,
+    by_name,
     compiled_loss,
     compiled_metrics,
     ends_with_loss,

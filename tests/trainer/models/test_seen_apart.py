@@ -97,6 +97,34 @@ def test_that_it_is_said_how_near_losses_come_where_parts_are_rounded_apart(
     assert not list(replicas_apart(keras.Sequential([model.layers[1]]), data, Cut(12, 6, 2)))
 
 
+def test_that_only_what_draws_is_said_to_draw_other_numbers_in_each_part() -> None:
+    import keras
+
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.seen_apart import mixing_apart, replicas_apart
+
+    def told(*layers: Any, kind: Any = keras.Sequential) -> bool:
+        model, cut = kind([keras.Input((4, 2)), *layers]), Cut(12, 6, 2)
+        data = made_data.values((4, 2))
+        every = *replicas_apart(model, data, cut), *mixing_apart(model, data, cut, placed=True)
+        said = [each.message for each in every if "draws at random" in each.message]
+        assert len(said) in (0, 2)
+        return bool(said)
+
+    class Stepping(keras.Sequential):
+        def train_step(self, data: Any) -> Any:
+            return super().train_step(data)
+
+    def noise(x: Any) -> Any:
+        return x + keras.random.normal(keras.ops.shape(x))
+
+    assert not told(keras.layers.LSTM(3), keras.layers.Dropout(0.0))
+    assert told(keras.layers.LSTM(3, recurrent_dropout=0.1))
+    assert told(own_layers()["noisy"])  # which has no seed, and so keeps no random state
+    assert told(keras.layers.Lambda(noise))
+    assert told(keras.layers.Dropout(0.5), kind=Stepping)
+
+
 def test_that_a_layer_which_draws_past_keras_is_not_said_to_mix_samples() -> None:
     import keras
     import numpy as np
@@ -278,9 +306,10 @@ def test_that_a_loss_of_a_layer_that_is_no_mean_over_samples_is_told() -> None:
     data = made_data.values((8,))
     found = layers_apart(model, data)
     assert (found.mixing, found.adding) == ([], ["balanced", "summed"])
-    (told,) = replicas_apart(model, data, Cut(12, 6, 2))
+    drawn, told = replicas_apart(model, data, Cut(12, 6, 2))
     assert told.message.startswith("balanced and summed add to the loss what is no mean")
-    assert not list(replicas_apart(keras.Sequential(model.layers[2:]), data, Cut(12, 6, 2)))
+    others = keras.Sequential(model.layers[2:], name=model.name)
+    assert list(replicas_apart(others, data, Cut(12, 6, 2))) == [drawn]
 
 
 def test_that_an_own_regularizer_of_what_a_layer_gives_is_told_where_it_is_no_sum() -> None:
