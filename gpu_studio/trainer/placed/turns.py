@@ -17,6 +17,7 @@ import tensorflow as tf
 from keras.src import backend
 
 from gpu_studio.placement.stage_memory import arrived_at_once
+from gpu_studio.trainer.placed.devices import HOST
 from gpu_studio.trainer.step_recording import logical_name
 
 
@@ -99,7 +100,8 @@ class Turns:
         room = self._passages[passage].left.get(device, []) if passage >= 0 else []
         if not room:
             return value
-        with tf.control_dependencies([tf.group(*room)]), tf.device(value.device):
+        # The batch, which nothing has put on a device, is on the host.
+        with tf.control_dependencies([tf.group(*room)]), tf.device(value.device or HOST):
             return tf.identity(value)
 
     def _sent_back(self, gradient: Any, device: str) -> Any:

@@ -58,6 +58,28 @@ def test_that_a_card_holds_no_more_micro_batches_than_it_may(at_once: int) -> No
         assert all(each.op in needed for each in made[:number])
 
 
+def test_that_the_batch_waits_on_the_host_until_a_card_has_room_for_it() -> None:
+    """Nothing has put it on a device. Four micro-batches lay on a card that may have two."""
+    import tensorflow as tf
+
+    from gpu_studio.trainer.placed.turns import Turns
+
+    turns = Turns({CARD: 1})
+    with tf.Graph().as_default():
+        for _ in range(3):
+            turns.begin()
+            given = tf.random.uniform((4, 3))
+            assert not given.device
+            with tf.GradientTape() as tape, tf.device(CARD):
+                tape.watch(given)
+                outputs = turns.call(CARD, lambda x: x * x, (given,), {})
+                turns.turn_back()
+                turns.end([tape.gradient(outputs, given)])
+        waiting = [op for op in needed_by(outputs) if any(x is given for x in op.inputs)]
+    assert [op.device for op in waiting] == ["/device:CPU:0"]
+    assert waiting[0].control_inputs
+
+
 def test_that_a_device_without_a_bound_takes_all_that_come() -> None:
     made, sent = traced(None, 3)
     assert not any(gradient.op in needed_by(made[-1]) for gradient in sent)
