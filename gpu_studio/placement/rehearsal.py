@@ -64,7 +64,8 @@ REHEARSED = (8, 64, 512)
 BATCHES = (1, 2, 4, *range(8, 64, 8), *range(64, CLOSE, 16), CLOSE, 256, 512)
 """Batches for which the allocator's overhead is computed, besides those where it jumps between."""
 A_LEAP = 0.05
-"""Batches between two are computed too if they deviate from the line by more than this share."""
+"""Batches between two are computed too if they may deviate from the line by more than this share.
+"""
 MORE = 1.01
 """A rewritten graph that holds so much more than the traced one is rehearsed too."""
 MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 50, 4, 24_000
@@ -251,7 +252,7 @@ def _memory(
         more = max((beside + sum(there) + each for each in most[1:]), default=0)
         return max(UNREHEARSED * (beside + sum(there) + most[0]) + more_of_them, more) - beside
 
-    sampled = _sampled(given, _leaps(operations))
+    sampled = _sampled(given, steps.asked, _leaps(operations))
     padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in sampled)
     lost = beside - sum(each.bytes for each in variables_of(operations).values())
     return StepMemory(steps.moments, tuple(padding), lost, marks.splits)
@@ -270,10 +271,20 @@ def _most(
     return max(_given_out(order, asked, way.copy(), there) for order in orders for way in found)
 
 
-def _sampled(given: Callable[[int], float], leaps: Collection[int]) -> list[tuple[int, float]]:
-    """The allocated bytes for `BATCHES` and `leaps`, and for batches that leave the line."""
+def _sampled(
+    given: Callable[[int], float], asked: Callable[[int], int], leaps: Collection[int]
+) -> list[tuple[int, float]]:
+    """The allocated bytes for `BATCHES` and `leaps`, and for batches that leave the line.
+
+    Between two they may leap anywhere if they grow by more than what is asked for.
+    """
     known = {batch: given(batch) for batch in {*BATCHES, *leaps}}
     intervals = [pair for pair in pairwise(BATCHES) if pair[1] <= CLOSE]
+
+    def leap(first: int, last: int) -> bool:
+        more = known[last] - known[first] - (asked(last) - asked(first))
+        return more > A_LEAP * known[last]
+
     while intervals:
         first, last = intervals.pop()
         middle = (first + last) // 2
@@ -281,8 +292,9 @@ def _sampled(given: Callable[[int], float], leaps: Collection[int]) -> list[tupl
             known[middle] = given(middle)
             share = (middle - first) / (last - first)
             line = known[first] + share * (known[last] - known[first])
-            if abs(known[middle] - line) > A_LEAP * known[middle]:
-                intervals += (first, middle), (middle, last)
+            bent = abs(known[middle] - line) > A_LEAP * known[middle]
+            halves = (first, middle), (middle, last)
+            intervals += [half for half in halves if bent or leap(*half)]
     return sorted(known.items())
 
 
@@ -298,12 +310,13 @@ def _given_out(
 ) -> int:
     """The most that is allocated in any of the steps, besides the batch and what is there before.
 
-    The steps follow each other. Variables move in them, into blocks larger than they need. Once one
-    starts from a memory layout that occurred before, everything after it has been seen.
+    The steps follow each other. Variables move in them, into blocks larger than they need, as the
+    batch may be in one. Once one starts from a memory layout that occurred before, everything after
+    it has been seen.
     """
+    before, most, met = arena.used + sum(there), 0, dict[tuple[int, int], list[Layout]]()
     for number, size in enumerate(there):
         arena.take(number - len(there) - FAR, size)
-    before, most, met = arena.used, 0, dict[tuple[int, int], list[Layout]]()
     for number in islice(cycle(order), IN_SEQUENCE):
         layout, moved = arena.layout, arena.used - before
         alike = met.setdefault((number, moved), [])

@@ -185,6 +185,16 @@ def test_that_constants_and_a_handle_of_each_variable_are_there_before_a_step_of
     assert bare.lost == UNIT
 
 
+def test_that_what_the_allocator_gives_out_for_the_batch_beyond_its_size_counts_on_a_cpu() -> None:
+    kinds = TensorKinds(results=[1], batch=frozenset({1}))
+    memory = on_cpu(
+        [Operation(makes=((1, Size(0, 3 * MIB // 2)),))], lambda _batch: [1.0], kinds, threads=1
+    )
+    assert memory.asked(1) == 3 * MIB // 2
+    # Of the first region, which is too small to be cut in two.
+    assert abs(memory.peak(1) - UNREHEARSED * 2 * MIB) < UNIT
+
+
 def test_that_nothing_is_held_by_a_step_of_nothing() -> None:
     assert on_card([], TensorKinds()).peak(32) == 0
     assert on_cpu([], lambda _batch: [], TensorKinds(), threads=2).peak(32) == 0
@@ -226,6 +236,18 @@ def test_that_batches_are_looked_at_where_what_is_given_out_leaps() -> None:
     )
     looked_at = {each.batch for each in memory.padding}
     assert looked_at > set(BATCHES)
+
+
+def test_that_a_leap_is_found_where_half_way_to_the_next_batch_lies_on_the_line(
+    monkeypatch,
+) -> None:
+    def given_out(_requests, batch, *_about) -> int:
+        return MIB * (1000 + 100 * sum(batch > each for each in (32, 36)))
+
+    monkeypatch.setattr(rehearsal, "_most", given_out)
+    step = [Operation(makes=((1, Size(0, 4)),)), Operation(takes=(1,))]
+    memory = on_cpu(step, alike_all, TensorKinds(), threads=1)
+    assert abs(memory.peak(33) - UNREHEARSED * 1100 * MIB) < MIB
 
 
 def test_that_weights_that_are_drawn_leave_other_memory_than_filled_ones() -> None:

@@ -87,7 +87,7 @@ def steps(made: Any, batch: int, busy_s: float) -> dict[str, Any]:
     # A placed model takes its micro-batches one after the other.
     rows = (slice(start, stop) for start, stop, _ in Cut(batch, batch, made.cut.replicas).parts())
     # The last is when a part was ready: it lies there from the beginning.
-    tensors = [(x[row], y[row], (), weight[row], np.float64(0)) for row in rows]
+    tensors = [(placed(x[row]), placed(y[row]), (), weight[row], np.float64(0)) for row in rows]
     parts = [tf.data.Dataset.from_tensors(part) for part in tensors]
     stream = iter(reduce(tf.data.Dataset.concatenate, parts).repeat())
     peaks, until = list[int](), time.process_time() + busy_s
@@ -96,6 +96,16 @@ def steps(made: Any, batch: int, busy_s: float) -> dict[str, Any]:
             break
         peaks.append(step(made.program, stream, number))
     return {"input": x.nbytes + y.nbytes + weight.nbytes, "peaks": peaks[WARM_UP:]}
+
+
+def placed(array: Any) -> Any:
+    """The same numbers in memory that the allocator gives out.
+
+    TensorFlow takes an array's memory as it is, uncounted, if that happens to be aligned.
+    """
+    import tensorflow as tf
+
+    return tf.constant(array.tolist(), array.dtype)
 
 
 def step(program: Any, stream: Any, number: int) -> int:
