@@ -16,6 +16,7 @@ from gpu_studio.cli.command import (
     note,
     say_json,
     say_table,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _forbid(chosen: argparse.Namespace) -> int:
         ]
         if above:
             raise RefusedError(
-                f"{path} may still run, because its folder may: gpu-studio code forbid {above[0]}"
+                f"{path} may still run, because its folder may: {typed('code', 'forbid', above[0])}"
             )
         if not was_allowed:
             raise RefusedError(f"{path} was not allowed. See what is with: gpu-studio code list")

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import shlex
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -229,6 +230,11 @@ def say_whole(text: str) -> None:
     """As `say`, however long the text is: a script, a table for programs, a log."""
     sys.stdout.write(escaped(text) + "\n")
     sys.stdout.flush()
+
+
+def typed(*words: object) -> str:
+    """Return a command of ours with these words, as one types it in a shell."""
+    return f"gpu-studio {shlex.join(map(str, words))}"
 
 
 def note(text: str) -> None:

@@ -15,7 +15,7 @@ from gpu_studio import plan as plans
 from gpu_studio.cli.command import RefusedError, escaped, note
 from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract import RunDirectory
-from gpu_studio.contract.consent import Standing, allow_file, read_code
+from gpu_studio.contract.consent import Standing, allow_file, allowances_file, read_code
 from gpu_studio.hardware.asking import COMMAND, WITH_USERS
 from gpu_studio.placement.cautions import values_as_ids
 from gpu_studio.placement.known_problems import known_problems
@@ -130,19 +130,18 @@ def _read(path: Path) -> bytes:
     try:
         return read_code(path)
     except OSError as error:
-        raise _cannot_be_allowed(path, error) from error
+        raise RefusedError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def _allow(needed: _Needed) -> None:
     try:
         allow_file(needed.path, needed.code)
     except OSError as error:
-        raise _cannot_be_allowed(needed.path, error) from error
+        raise RefusedError(
+            f"{needed.path} is not allowed, as {allowances_file()} cannot be written: "
+            f"{error.strerror or error}"
+        ) from error
     note(f"{needed.path} is allowed, as it is now: {described(needed.path, needed.code)}.")
-
-
-def _cannot_be_allowed(path: Path, error: OSError) -> RefusedError:
-    return RefusedError(f"{path} cannot be allowed: {error.strerror or error}")
 
 
 def _says_yes(needed: Sequence[_Needed]) -> bool:

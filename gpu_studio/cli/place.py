@@ -24,6 +24,7 @@ from gpu_studio.cli.command import (
     refuse_to_replace,
     say,
     say_json,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ def _write(path: Path, plan: Plan) -> None:
     from gpu_studio import plan as plans
 
     plans.save(plan, path)
-    note(f"{path}: written. Train it with: gpu-studio train {path}")
+    note(f"{path}: written. Train it with: {typed('train', path)}")
 
 
 def _document(found: Suggestion, measured: _Measured) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from gpu_studio.cli.command import (
     refuse_to_replace,
     say,
     say_json,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def starter(chosen: argparse.Namespace) -> int:
     if chosen.json:
         say_json(tomllib.loads(text))
     elif chosen.output:
-        note(f"{chosen.output}: written. Train it with: gpu-studio train {chosen.output}")
+        note(f"{chosen.output}: written. Train it with: {typed('train', chosen.output)}")
     else:
         say(text.rstrip("\n"))
     return OK

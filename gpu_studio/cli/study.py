@@ -25,6 +25,7 @@ from gpu_studio.cli.command import (
     say,
     say_json,
     say_table,
+    typed,
 )
 from gpu_studio.cli.study_new import register_new
 
@@ -161,7 +162,7 @@ def _start(chosen: argparse.Namespace, opened: OpenStudy) -> int:
     if chosen.json:
         say_json({"study": str(opened.path), "pid": process.pid})
     note(
-        f"It runs in the background. See it with: gpu-studio study show {chosen.study}; stop it "
+        f"It runs in the background. See it with: {typed('study', 'show', chosen.study)}; stop it "
         "with: gpu-studio study stop"
     )
     return OK
@@ -187,7 +188,8 @@ def _train(chosen: argparse.Namespace, opened: OpenStudy, machine: Machine) -> i
         stopped = interrupts.came or runner.was_ended
     _tell(after, chosen)
     if stopped and after.left:
-        note(f"{len(after.left)} runs are left. Go on with: gpu-studio study run {chosen.study}")
+        again = typed("study", "run", chosen.study)
+        note(f"{len(after.left)} runs are left. Go on with: {again}")
         return INTERRUPTED
     failed = any(each.failed for each in after.groups())
     return FAILED if failed or after.left else OK
@@ -376,7 +378,7 @@ def _report(chosen: argparse.Namespace) -> int:
     if not state.done:
         raise RefusedError(
             f"Nothing of {state.study.name} has been measured yet: "
-            f"gpu-studio study run {chosen.study}"
+            f"{typed('study', 'run', chosen.study)}"
         )
     target = chosen.to or chosen.study.with_name(f"{chosen.study.name.partition('.')[0]}.html")
     refuse_to_replace([target], force=chosen.force)

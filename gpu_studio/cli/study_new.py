@@ -20,6 +20,7 @@ from gpu_studio.cli.command import (
     runs_folder,
     say,
     say_json,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _new(chosen: argparse.Namespace) -> int:
     else:
         say(str(target))
         told = f"{plural(len(points), 'point')}, {plural(runs, 'run')}"
-        note(f"{told}. Start them with: gpu-studio study run {target}")
+        note(f"{told}. Start them with: {typed('study', 'run', target)}")
     return OK
 
 

@@ -5,6 +5,7 @@ And the other commands that ask for the user's word on a plan's code.
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import sys
@@ -17,6 +18,7 @@ import pytest
 from made_runs import Script, make_run, tell
 from real_runs import PLAN
 
+from gpu_studio.cli import given_plan
 from gpu_studio.contract import consent
 from gpu_studio.contract.consent import Standing
 from gpu_studio.contract.events import Code
@@ -194,6 +196,19 @@ def test_that_code_is_allowed_as_it_is_now_by_the_word_on_the_command_line(
     assert len(directories(runs_dir)) == 1
     assert of(file) is Standing.ALLOWED
     assert gpu_studio("train", plan_with_code).code == 0
+
+
+def test_that_the_file_that_cannot_be_written_is_named_where_code_is_not_allowed_for_it(
+    gpu_studio, plan_with_code, machine, monkeypatch, file
+) -> None:
+    def refuse(*_given: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(given_plan, "allow_file", refuse)
+    refused = gpu_studio("train", plan_with_code, "--allow-code")
+    assert refused.code == 2
+    kept = consent.allowances_file()
+    assert f"{file} is not allowed, as {kept} cannot be written: Read-only" in refused.err
 
 
 def test_that_a_run_shows_the_code_that_made_it_and_what_became_of_that(

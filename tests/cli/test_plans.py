@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 
 import numpy as np
 import pytest
@@ -192,10 +193,12 @@ def test_that_the_starter_plan_is_a_plan_made_for_this_machine(gpu_studio, machi
 
 
 def test_that_a_starter_plan_of_a_script_trains_it_on_this_machine(gpu_studio, machine, tmp_path):
-    script, path = tmp_path / "churn.py", tmp_path / "plans" / "churn.plan.toml"
+    script, path = tmp_path / "churn.py", tmp_path / "my plans" / "churn's.plan.toml"
     script.write_text("model.fit(x, y, epochs=9)")
     path.parent.mkdir()
-    assert gpu_studio("starter", script, "--output", path).code == 0
+    answer = gpu_studio("starter", script, "--output", path)
+    told = shlex.split(answer.err.partition("with: ")[2])
+    assert (answer.code, told) == (0, ["gpu-studio", "train", str(path)])
     plan = plans.load(path)
     assert plan.devices == plans.starter(machine).devices
     assert (plan.model.python, plan.training.epochs) == (f"{script}:fit", 9)
