@@ -255,15 +255,13 @@ def _why_so_little(memory: PredictedMemory, plan: Plan, machine: Machine) -> str
     if crowded and card.used_mib and card.free_mib is not None:
         kept = card.free_mib - (now_mib(card, carved=carved) or 0)
         holders = held_by(card.users) or f"held by others ({size(card.used_mib * MIB)})"
-        left = (
-            f"{size(card.free_mib * MIB)} are left, of which CUDA and its libraries get "
-            f"{size(kept * MIB)}"
-        )
+        cuda = f", of which CUDA and its libraries get {size(kept * MIB)}" if kept else ""
+        left = f"{size(card.free_mib * MIB)} are left{cuda}"
         alone = (
             "" if memory.waits or whole is None else f"A run alone on it has {size(whole * MIB)}. "
         )
         return f"{card.title} is {holders}: {left}. {alone}"
-    if outside is None or card.usable_mib is None:
+    if not outside or card.usable_mib is None:  # practice cards have no CUDA
         return ""
     return (
         f"Of the {size(card.usable_mib * MIB)} of {card.title}, CUDA and its libraries get "

@@ -134,6 +134,13 @@ def test_that_of_a_whole_free_card_it_is_told_what_cuda_gets() -> None:
     assert not caution.waits
 
 
+@pytest.mark.parametrize("used_mib", [0, 500])
+def test_that_nothing_is_said_of_cuda_on_a_practice_card(used_mib: int) -> None:
+    card = replace(TWO_CARDS.cards[0], practice=True, total_mib=520, used_mib=used_mib)
+    machine, plan = replace(TWO_CARDS, cards=(card,)), a_plan(3_000_000, "one_device")
+    assert "CUDA" not in the("too much memory", plan, machine).why
+
+
 def test_that_every_way_out_of_too_little_memory_fits() -> None:
     plan, machine = a_plan(30_000, "one_device"), crowded(10, 1000)
     remedies = the("too much memory", plan, machine).remedies

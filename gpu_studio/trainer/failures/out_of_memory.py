@@ -13,6 +13,7 @@ from itertools import islice
 from math import prod
 from typing import Any
 
+from gpu_studio.common import practice
 from gpu_studio.common.figures import size
 from gpu_studio.contract import DeviceMemory, Failed, Memory, StateChanged
 from gpu_studio.contract.events import SuggestedChange
@@ -198,7 +199,7 @@ def _less_or_more(
         yield _OPTIMIZER
     if (device or "").startswith("CPU"):
         yield _CLOSE_OTHERS
-    elif not limited:
+    elif not limited and practice.chosen() is None:
         yield _OTHERS
 
 

@@ -10,6 +10,7 @@ import pytest
 from failed_scenes import scene_of
 from training_runs import small_plan
 
+from gpu_studio.common.practice import PRACTICE
 from gpu_studio.contract import samples
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import DeviceMemory, Devices, LogicalDevice
@@ -198,7 +199,7 @@ def test_that_graphs_are_rewritten_elsewhere_while_a_failure_is_to_be_reported(m
     assert {rewriting for _, rewriting in asked} == {rewritten_apart}
 
 
-def test_that_advice_fits_the_plan_and_the_device() -> None:
+def test_that_advice_fits_the_plan_and_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     placed = with_value(small_plan("devices.carve=[]"), "distribution.strategy", "placed")
     devices = Devices(
         logical=[
@@ -221,6 +222,10 @@ def test_that_advice_fits_the_plan_and_the_device() -> None:
             words == "nvidia-smi",
             words == "devices.carve",
         )
+    monkeypatch.setenv(PRACTICE, "2x1GiB")  # a card that nobody else uses
+    text = OOM.replace("GPU:1", "GPU:2")
+    said = " ".join(explain(ResourceExhaustedError(text), context).suggestions)
+    assert "nvidia-smi" not in said
 
 
 @pytest.mark.slow
