@@ -65,16 +65,16 @@ class Target:
     @property
     def has_strata(self) -> bool:
         """Whether each sample is of one class, so that classes can have their shares of splits."""
-        return len(self.shape) < 2 and self.names_classes
+        values = self.measured and not (self.one_hot or self.yes_or_no)
+        return len(self.shape) < 2 and self.names_classes and not values
 
     @property
     def names_classes(self) -> bool:
         """Whether the last axis names one class, so that classes can have their weights.
 
-        That is the class of each sample, or of each of its steps or pixels.
+        That is the class of each sample, or of each of its steps or pixels. Ids may be floats.
         """
-        numbered = self.ids is not None and (not self.measured or self.yes_or_no)
-        return self.one_hot or (numbered and self.shape[-1:] in ((), (1,)))
+        return self.one_hot or (self.ids is not None and self.shape[-1:] in ((), (1,)))
 
 
 MANY_IDS = 100

@@ -240,6 +240,8 @@ def test_that_classes_of_steps_and_pixels_have_their_weights_and_rows_of_numbers
     assert not Target((3,), ids=3).names_classes
     assert not Target((8, 8, 1), measured=True).names_classes
     assert Target((), ids=3).names_classes
+    ids = Target((1,), measured=True, ids=4)  # class ids as floats, or prices
+    assert (ids.names_classes, ids.has_strata) == (True, False)
     assert not Target((), ids=None).names_classes  # whole numbers below 0, or too large
 
 
