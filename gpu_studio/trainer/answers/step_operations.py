@@ -31,12 +31,15 @@ from gpu_studio.placement.liveness import (
 from gpu_studio.placement.rehearsal import BEHIND_S
 from gpu_studio.placement.step_memory import highest
 from gpu_studio.trainer.answers.graph_tensors import (
+    LISTING,
     LOOPS,
     NO_MEMORY,
     READING,
+    as_list,
     body_of,
     collected,
     in_list,
+    only_read,
     root,
     shared_inputs,
     size_of,
@@ -206,12 +209,14 @@ class Graph:
     def _operation(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Operation:
         made = [(self.numbers[x.ref()], self.size(x)) for x in op.outputs]
         shared, again = shared_inputs(op), pools_again(op, on_cpu=on_cpu)
+        if on_cpu and op.type == LISTING:
+            shared, made = [], [(made[0][0], as_list(op.inputs[0], self.batch))]
         if again:
             made = [*self._beside(op, self.size(op.inputs[1])), *made]
         return Operation(
             takes=(
                 *(self.numbers[x.ref()] for x in shared or op.inputs),
-                *(self._places_of_maxima(op) if on_cpu else ()),
+                *((*self._places_of_maxima(op), *self._only_read(op)) if on_cpu else ()),
             ),
             makes=(*made, *((*self._waiting(op), *self._workspace(op)) if on_cpu else ())),
             after=tuple(
@@ -249,10 +254,28 @@ class Graph:
             return []
         return [number for number, _ in self._workspace(op.inputs[1].op)]
 
+    def _only_read(self, op: Any) -> list[int]:
+        """Lists that a loop takes once more than it does, so that it makes none in their place.
+
+        It has them until it ends; what it makes lies beside them (`Operation.overwrites`).
+        """
+        return [self.numbers[x.ref()] for x in only_read(op)] if op.type in LOOPS else []
+
     def _scratch(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Size:
         if op.type in LOOPS:
             return _in_a_turn(op, self.batch, "CPU" if on_cpu else "GPU")
+        if on_cpu and op.type == LISTING:
+            return self._beyond(op.outputs[0])
         return scratch(op, [self.size(x) for x in op.inputs])
+
+    def _beyond(self, listed: Any) -> Size:
+        """What the tensor that a list is made of may have beyond its size, if its elements stay.
+
+        It may lie in a piece of nearly twice as much until the list is made (seen in traces).
+        """
+        loops = [op for op in listed.consumers() if op.type in LOOPS]
+        stays = any(listed.ref() not in {x.ref() for x in only_read(op)} for op in loops)
+        return as_list(listed.op.inputs[0], self.batch) if stays else NOTHING
 
     def _variable(self, op: Any, value: Any) -> Variable:
         matrix = (value.shape.rank or 0) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -46,19 +47,61 @@ def test_that_a_turn_splits_what_is_computed_for_its_gates_on_the_way_forward(
     )
 
 
-def operations_of(kind: str) -> list[Any]:
-    """The operations of a layer of this kind with its gradients."""
-    import keras
+@pytest.mark.parametrize("needed", [True, False])
+def test_that_what_a_loop_takes_on_a_cpu_lies_in_memory_once(needed: bool) -> None:
+    """The gradient of a recurrent layer's weights needs it, so that two lists have its elements.
+
+    The gradient of a sum does not: nobody keeps it then, but the loop has it until it ends.
+    """
     import tensorflow as tf
 
+    from gpu_studio.placement.liveness import Size, StepGraph, Turn, in_one_queue
+    from gpu_studio.trainer.answers.graph_tensors import LOOPS
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    def summed(x):
+        return tf.scan(lambda before, given: tf.tanh(before + given), tf.transpose(x, [1, 0, 2]))
+
+    traced = graph_of("SimpleRNN", features=UNITS) if needed else gradients_of(summed, UNITS)
+    graph = Graph(traced, SAMPLES)
+    operations, turns = graph.as_on("CPU"), list(in_one_queue(graph.as_on("CPU")))
+    loop = next(place for place, op in enumerate(graph.operations) if op.type in LOOPS)
+    begun = turns[: 1 + turns.index(Turn(loop, begins=True))]
+    held = dict[int, Size]()
+    step = StepGraph(operations, results=graph.results, given=graph.given)
+    for change in step.history(begun).changes:
+        held |= {change.block: change.size if change.taken else Size()}
+    lists = [size for size in held.values() if size.per_sample == TURNS * STATE]
+    # What each turn makes, what each takes, and what it gives back: zeros until then.
+    assert lists == [Size(0, TURNS * STATE, pieces=TURNS)] * (2 if needed else 3)
+    # The tensor that the list of what it takes is made of may be in a larger piece.
+    larger = [each.scratch for each in operations[:loop] if each.scratch != Size()]
+    assert larger == [Size(0, TURNS * STATE, pieces=TURNS)] * needed
+
+
+def operations_of(kind: str) -> list[Any]:
+    """The operations of a layer of this kind with its gradients."""
+    return list(graph_of(kind).get_operations())
+
+
+def graph_of(kind: str, features: int = FEATURES) -> Any:
+    """The graph of a layer of this kind with its gradients."""
+    import keras
+
     layer = getattr(keras.layers, kind)(UNITS)
-    layer.build((None, TURNS, FEATURES))
+    layer.build((None, TURNS, features))
+    return gradients_of(layer, features, [each.value for each in layer.trainable_variables])
+
+
+def gradients_of(called: Any, features: int, weights: Sequence[Any] = ()) -> Any:
+    """The graph of a call with the gradients of weights, else of what is given to it."""
+    import tensorflow as tf
 
     @tf.function(autograph=False)
     def step(x):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(layer(x, training=True))
-        return tape.gradient(loss, [each.value for each in layer.trainable_variables])
+            tape.watch([] if weights else x)
+            loss = tf.reduce_sum(called(x))
+        return tape.gradient(loss, weights or x)
 
-    graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, TURNS, FEATURES))).graph
-    return list(graph.get_operations())
+    return step.get_concrete_function(tf.TensorSpec((SAMPLES, TURNS, features))).graph
