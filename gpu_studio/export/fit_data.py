@@ -184,6 +184,25 @@ def as_given(array):
 
 
 """
+_FILLED = """\
+def filled(array):
+    \"\"\"Arrays as given; zeros for None, which an output without a loss has as its target.\"\"\"
+    rows = next(len(each) for each in keras.tree.flatten(array) if each is not None)
+    return keras.tree.map_structure(
+        lambda each: np.zeros(rows) if each is None else as_given(each), array
+    )
+
+
+"""
+_IN_TUPLES = """\
+def in_tuples(tree):
+    \"\"\"The structure with tuples for lists, each of which tf.data takes for an array.\"\"\"
+    if isinstance(tree, dict):
+        return {name: in_tuples(each) for name, each in tree.items()}
+    return tuple(map(in_tuples, tree)) if isinstance(tree, (list, tuple)) else tree
+
+
+"""
 _AS_FLOATS = """\
 def as_floats(array):
     \"\"\"Samples as float32: they are no ids, but measured.\"\"\"
@@ -281,9 +300,28 @@ def _arrays(fitted: FittedPlan, read: str) -> str:
     convert = f"keras.tree.map_structure({converts}, array)"
     if converts == "as_given" and not seen.nested:
         convert = "as_given(array)"  # also of lists
+    if _may_lack_targets(fitted):
+        head += _FILLED
+        other = f' if name[0] == "y" else {convert}' if converts != "as_given" else ""
+        convert = f"filled(array){other}"
+    if fitted.plan.data.python is not None and _has_sequences(fitted):
+        head += _IN_TUPLES
+        convert = f"in_tuples({convert})"
     head += split_head(fitted.plan.data.split, shares)
     made = fill(_ARRAYS, read=read, convert=convert, split=_splits(fitted, shares))
     return head + _ROWS_OF + made + _batches(fitted, _GATHERED)
+
+
+def _has_sequences(fitted: FittedPlan) -> bool:
+    """Whether samples come in tuples or lists, which facts do not tell apart."""
+    every = (*fitted.seen.inputs, *fitted.seen.targets, *fitted.seen.weights)
+    return any(isinstance(key, int) for each in every for key in each.path)
+
+
+def _may_lack_targets(fitted: FittedPlan) -> bool:
+    """Whether a function of the user's may have returned None for some targets."""
+    several = 0 < len(fitted.seen.targets) < len(fitted.built.outputs)
+    return several and fitted.seen.nested and fitted.plan.data.python is not None
 
 
 def _are_measured(fitted: FittedPlan) -> bool:

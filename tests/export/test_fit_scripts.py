@@ -6,6 +6,7 @@ of their own `fit`; one always, others unless they were proven (`proven.py`).
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
 import subprocess
@@ -305,6 +306,27 @@ def test_that_outputs_learn_by_what_the_plan_says_of_each(tmp_path):
     command = [*RUFF, "format", "--isolated", "--diff", "."]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout
+
+
+@pytest.mark.slow
+def test_that_lists_and_targets_that_are_none_are_made_what_tf_data_takes() -> None:
+    import keras
+    import numpy as np
+
+    several = (ArrayFacts((0,)), ArrayFacts((1,)))
+    text = two(data=replace(NESTED, inputs=several, arrays=("x/0", "x/1", "y/depth", "y/edge")))
+    assert "        name: in_tuples(filled(array))\n" in text
+    wanted = ("as_given", "filled", "in_tuples")
+    lines = [ast.get_source_segment(text, each) or "" for each in ast.parse(text).body]
+    made = {"np": np, "keras": keras}
+    for each in lines:
+        if each.startswith(tuple(f"def {name}(" for name in wanted)):
+            exec(each, made)
+    found = made["in_tuples"](
+        made["filled"]([np.ones((3, 2)), {"hint": None, "edge": np.arange(3)}])
+    )
+    assert isinstance(found, tuple)
+    assert (found[0].dtype, found[1]["hint"].tolist()) == (np.float32, [0.0] * 3)
 
 
 def test_that_a_schedule_by_the_epoch_needs_to_know_how_long_a_stream_is():
