@@ -16,6 +16,7 @@ from gpu_studio.contract.failure_texts import has_no_room
 from gpu_studio.runs.end_reports import mark_followed
 from gpu_studio.runs.launch import Launched
 from gpu_studio.runs.left_job import explained
+from gpu_studio.runs.paths import run_command
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.state import is_live
 from gpu_studio.runs.stop import Patience, StopLadder
@@ -94,7 +95,7 @@ class LeaveRun:
     def interrupted(self) -> None:
         """Leave."""
         self.leave = True
-        self._say(f"The run goes on. Stop it with: gpu-studio runs stop {self._run.id}")
+        self._say(f"The run goes on. Stop it with: {run_command('runs stop', self._run.path)}")
 
     def tick(self) -> None:
         """Nothing is under way."""
@@ -181,7 +182,7 @@ class Follower:
     def tell_end(self) -> int:
         """Report how the run ended, and return the command's exit code."""
         exit_code = self._launched.poll() if self._launched else None
-        self._sink.ended(self.history, explained(self.run, exit_code))
+        self._sink.ended(self.run, self.history, explained(self.run, exit_code))
         if sys.stdout.isatty():
             mark_followed(self.run)
         return exit_code_of(self.history)

@@ -8,10 +8,11 @@ from typing import Protocol
 
 from gpu_studio.cli.command import note, say, say_json
 from gpu_studio.common.figures import duration, grouped, metrics_in_words, plural, throughput
-from gpu_studio.contract import AnyEvent, StateChanged, events
+from gpu_studio.contract import AnyEvent, RunDirectory, StateChanged, events
 from gpu_studio.contract.events import as_dict
 from gpu_studio.plan import strategy_named
 from gpu_studio.runs.diagnosis import Explanation
+from gpu_studio.runs.paths import run_command
 from gpu_studio.runs.reading.history import History
 
 
@@ -27,7 +28,7 @@ class Sink(Protocol):
     def refresh(self, history: History) -> None:
         """All events so far were reported."""
 
-    def ended(self, history: History, explanation: Explanation) -> None:
+    def ended(self, run: RunDirectory, history: History, explanation: Explanation) -> None:
         """The run is over, and why."""
 
     def close(self) -> None:
@@ -51,7 +52,12 @@ class JsonSink:
     def refresh(self, history: History) -> None:
         """Nothing stands on a screen."""
 
-    def ended(self, history: History, explanation: Explanation) -> None:
+    def ended(
+        self,
+        run: RunDirectory,  # noqa: ARG002
+        history: History,
+        explanation: Explanation,
+    ) -> None:
         """Write the end that the trainer could not write."""
         if history.state == "lost":
             say_json(as_dict(StateChanged(state="lost", reason=explanation.message)), indent=None)
@@ -75,10 +81,10 @@ class PlainSink:
     def refresh(self, history: History) -> None:
         """Nothing stands on a screen."""
 
-    def ended(self, history: History, explanation: Explanation) -> None:
+    def ended(self, run: RunDirectory, history: History, explanation: Explanation) -> None:
         """Write how the run ended."""
         self.close()
-        for line in ending_of(history, explanation):
+        for line in ending_of(run, history, explanation):
             self._write(line)
 
     def close(self) -> None:
@@ -141,24 +147,25 @@ def lines_of(event: AnyEvent, history: History) -> Iterator[str]:
             yield event.words
 
 
-def ending_of(history: History, explanation: Explanation) -> Iterator[str]:
+def ending_of(run: RunDirectory, history: History, explanation: Explanation) -> Iterator[str]:
     """Yield the lines that report how a run ended, and what can be done now."""
     if history.finished:
         yield _finished(history.finished, history.reached)
         if history.finished.because:
             yield history.finished.because
         if history.finished.reason == "stopped":
-            yield _going_on(history, history.finished)
+            yield _going_on(run, history, history.finished)
         return
     yield f"{history.state}: {explanation.message}"
     for suggestion in (*explanation.suggestions, *explanation.settings):
         yield f"  - {suggestion}"
 
 
-def _going_on(history: History, stopped: events.Finished) -> str:
+def _going_on(run: RunDirectory, history: History, stopped: events.Finished) -> str:
     if history.epochs_total and stopped.epoch >= history.epochs_total:
-        return f"All its epochs are trained. Test it with: gpu-studio runs evaluate {history.run}"
-    return f"Go on with: gpu-studio resume {history.run}"
+        test = run_command("runs evaluate", run.path)
+        return f"All its epochs are trained. Test it with: {test}"
+    return f"Go on with: {run_command('resume', run.path)}"
 
 
 def _started(event: events.Started) -> str:

@@ -219,6 +219,7 @@ def _accompanied(launched: Launched, machine: plans.Machine) -> Launched:
 
 def _tell_detached(launched: Launched, chosen: argparse.Namespace) -> int:
     from gpu_studio.runs.labels import number_of
+    from gpu_studio.runs.paths import run_command
 
     run = launched.directory
     if chosen.json:
@@ -227,8 +228,6 @@ def _tell_detached(launched: Launched, chosen: argparse.Namespace) -> int:
         say(run.id)
         number = number_of(run)
         which = f"Run #{number}" if number else "It"
-        note(
-            f"{which} trains in the background. Watch it with: gpu-studio runs attach "
-            f"{number or run.id}"
-        )
+        watch = run_command("runs attach", run.path, str(number or ""))
+        note(f"{which} trains in the background. Watch it with: {watch}")
     return OK

@@ -22,6 +22,7 @@ from gpu_studio.contract import RunDirectory, make_private_directory
 from gpu_studio.contract.directory import HIDDEN
 from gpu_studio.runs.labels import Numbers, number_all, numbers_in
 from gpu_studio.runs.left_job import LeftJobs
+from gpu_studio.runs.paths import run_command
 from gpu_studio.runs.reading.summary import (
     WORTH_BYTES,
     EventsVersion,
@@ -145,9 +146,8 @@ def delete(run: RunDirectory) -> Path:
     program has moved it meanwhile, OSError if it cannot be moved.
     """
     if is_live(run):
-        raise LiveRunError(
-            f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}"
-        )
+        stop = run_command("runs stop", run.path)
+        raise LiveRunError(f"{run.id} is still training: stop it first, with: {stop}")
     trash = _own_trash(run.path.parent)
     make_private_directory(trash)
     try:
@@ -165,7 +165,7 @@ def _way_back(runs: Path, name: str) -> str:
     """What takes the run out of the trash, as a further sentence; empty if it is not there."""
     if not (runs / TRASH / name).is_dir():
         return ""
-    return f" Take it back with: gpu-studio runs restore {name}"
+    return f" Take it back with: {run_command('runs restore', runs / name)}"
 
 
 def restore(runs: Path, name: str) -> RunDirectory:

@@ -44,6 +44,7 @@ from gpu_studio.contract.failure_texts import (
 )
 from gpu_studio.plan import listed
 from gpu_studio.runs.failure_guide import place_of_failure
+from gpu_studio.runs.paths import run_command
 from gpu_studio.runs.state import state_of, terminal_event
 
 DMESG = "See whether the kernel ended it for want of memory, with: dmesg | grep -i 'out of memory'"
@@ -438,12 +439,8 @@ def _go_on(run: RunDirectory) -> tuple[str, ...]:
     saved = checkpoints(run)
     if not saved:
         return ("It had written no checkpoint: train its plan again.",)
-    return (
-        (
-            f"Resume from the checkpoint of step {grouped(saved[-1].step)}, with: "
-            f"gpu-studio resume {run.id}"
-        ),
-    )
+    resume = run_command("resume", run.path)
+    return (f"Resume from the checkpoint of step {grouped(saved[-1].step)}, with: {resume}",)
 
 
 def _end_of_log(run: RunDirectory) -> str:

@@ -1,4 +1,4 @@
-"""The directory where runs are kept."""
+"""The directory where runs are kept, and commands that find a run in it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,16 @@ def runs_dir(override: Path | str | None = None) -> Path:
 def usual_runs_dir() -> Path:
     """`runs` under the user's data directory."""
     return (user_data_path("gpu-studio") / "runs").absolute()
+
+
+def run_command(words: str, run: Path, called: str = "") -> str:
+    """Return the command that does this to the run in this folder, as one types it in a shell.
+
+    It names the run by its id, or as it is `called`, and its directory of runs where commands
+    do not look there by themselves: `gpu-studio resume 20261101T0900-digits --runs-dir /mnt/runs`.
+    """
+    elsewhere = [] if run.parent == runs_dir() else ["--runs-dir", str(run.parent)]
+    return f"gpu-studio {words} {shlex.join([called or run.name, *elsewhere])}"
 
 
 def open_to_others(runs: Path) -> str:

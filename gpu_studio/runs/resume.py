@@ -27,6 +27,7 @@ from gpu_studio.contract.events import decode
 from gpu_studio.plan import Machine, Plan, Problem, placement_of, replica_count
 from gpu_studio.plan.difference import Difference, differences
 from gpu_studio.runs.launch import Launched, launch
+from gpu_studio.runs.paths import run_command
 from gpu_studio.runs.state import is_live, live_runs
 
 KEPT: dict[str, str] = {
@@ -216,9 +217,8 @@ def choose(run: RunDirectory, name: str | None = None) -> Resume:
     Raises ResumeError if the run is still alive, or has no such checkpoint.
     """
     if is_live(run):
-        raise ResumeError(
-            f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}"
-        )
+        stop = run_command("runs stop", run.path)
+        raise ResumeError(f"{run.id} is still training: stop it first, with: {stop}")
     saved = checkpoints(run)
     if not saved:
         raise ResumeError(
@@ -255,9 +255,10 @@ def _refuse_if_under_way(resume: Resume, plan: Plan, runs: Path) -> None:
         origin = resumed_from(live)
         same = (resume.run.id, resume.checkpoint.name)
         if origin and (origin.run, origin.checkpoint) == same and _has_plan(live, plan):
+            watch = run_command("runs attach", live.path)
             raise ResumeError(
                 f"{live.id} goes on from {resume.checkpoint.name} of {resume.run.id} already, with "
-                f"the same plan: watch it, with: gpu-studio runs attach {live.id}"
+                f"the same plan: watch it, with: {watch}"
             )
 
 

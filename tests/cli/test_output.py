@@ -22,9 +22,11 @@ from gpu_studio.cli import command
 from gpu_studio.cli.command import escaped, json_text
 from gpu_studio.cli.escaping_console import EscapingConsole
 from gpu_studio.cli.sinks import ending_of
+from gpu_studio.contract import RunDirectory
 from gpu_studio.contract.events import Epoch, Finished
 from gpu_studio.runs.diagnosis import Explanation
 from gpu_studio.runs.lineage import events_of
+from gpu_studio.runs.paths import run_command
 from gpu_studio.runs.reading.history import History
 
 EVIL = "a\x1b]0;title\x07b\x9bc\u202ed\u2066e"
@@ -141,12 +143,15 @@ def test_that_a_locale_without_the_letters_gets_them_as_escapes(monkeypatch):
 
 @pytest.mark.parametrize(("elapsed", "said"), [(17.2, "17 s"), (0.0, "11 s")])
 def test_that_the_end_of_a_run_tells_the_time_that_the_list_of_runs_tells(
-    elapsed: float, said: str
+    tmp_path: Path, elapsed: float, said: str
 ) -> None:
     end = Finished(reason="completed", seconds=11.2, epoch=2, step=46, elapsed=elapsed)
     history = History()
     history.apply_all([end])
-    assert next(iter(ending_of(history, Explanation("")))) == f"finished after {said}"
+    assert (
+        next(iter(ending_of(RunDirectory(tmp_path / "run"), history, Explanation(""))))
+        == f"finished after {said}"
+    )
 
 
 @pytest.mark.parametrize(("trained", "said"), [(2, "resume"), (3, "runs evaluate")])
@@ -156,8 +161,8 @@ def test_that_a_run_stopped_in_its_last_test_is_to_be_tested_and_not_resumed(
     run = make_run(tmp_path, Script(epochs=3, trained=trained, steps=20, ending="stopped"))
     history = History()
     history.apply_all(events_of(run))
-    *_, advice = ending_of(history, Explanation(""))
-    assert advice.partition(": ")[2] == f"gpu-studio {said} {history.run}"
+    *_, advice = ending_of(run, history, Explanation(""))
+    assert advice.partition(": ")[2] == run_command(said, run.path)
 
 
 def test_that_no_text_of_a_strangers_fills_the_terminal_and_what_programs_read_stays_whole(capsys):

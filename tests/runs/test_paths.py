@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.runs.paths import open_to_others, runs_dir
+from gpu_studio.runs.paths import open_to_others, run_command, runs_dir
 
 
 def test_that_the_argument_goes_before_the_environment_variable(monkeypatch, tmp_path):
@@ -27,6 +27,14 @@ def test_that_a_relative_directory_and_a_home_become_absolute(monkeypatch, tmp_p
     assert runs_dir("here") == tmp_path / "here"
     assert runs_dir("~/there") == Path.home() / "there"
     assert runs_dir("~nobody-of-this-name/there") == tmp_path / "~nobody-of-this-name" / "there"
+
+
+def test_that_a_command_on_a_run_names_its_folder_where_it_would_look_elsewhere(monkeypatch):
+    monkeypatch.setenv("GPU_STUDIO_RUNS_DIR", "/data/runs")
+    assert run_command("resume", Path("/data/runs/7-a")) == "gpu-studio resume 7-a"
+    assert run_command("runs attach", Path("/data/runs/7-a"), "7") == "gpu-studio runs attach 7"
+    told = run_command("runs attach", Path("/my runs/7-a"), "7")
+    assert told == "gpu-studio runs attach 7 --runs-dir '/my runs'"
 
 
 def test_that_a_folder_that_others_can_write_into_is_told_with_the_way_out(monkeypatch, tmp_path):

@@ -167,6 +167,7 @@ def _tell(run: RunDirectory, chosen: argparse.Namespace, text: str) -> int:
 
 def _refuse_unless_live(run: RunDirectory) -> None:
     from gpu_studio.runs.left_job import left_job
+    from gpu_studio.runs.paths import run_command
     from gpu_studio.runs.state import is_live, state_of
 
     if is_live(run):
@@ -175,4 +176,5 @@ def _refuse_unless_live(run: RunDirectory) -> None:
     said = f"{run.id} is not training any more ({state})."
     if state == "lost" and (left := left_job(run)) is not None:
         said += f" {left.clause}. {left.advice}."
-    raise RefusedError(f"{said} Go on from its last checkpoint with: gpu-studio resume {run.id}")
+    again = run_command("resume", run.path)
+    raise RefusedError(f"{said} Go on from its last checkpoint with: {again}")

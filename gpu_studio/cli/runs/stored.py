@@ -53,6 +53,7 @@ def _count(text: str) -> int:
 def delete(chosen: argparse.Namespace) -> int:
     """Delete a run that has ended, and for good those deleted an hour ago."""
     from gpu_studio.runs import catalogue
+    from gpu_studio.runs.paths import run_command
 
     run = named_run(chosen)
     catalogue.purge(run.path.parent)
@@ -60,7 +61,7 @@ def delete(chosen: argparse.Namespace) -> int:
     if chosen.json:
         say_json({"run": run.id, "trash": str(path)})
     else:
-        note(f"{run.id} is deleted. Take it back with: gpu-studio runs restore {run.id}")
+        note(f"{run.id} is deleted. Take it back with: {run_command('runs restore', run.path)}")
     return OK
 
 

@@ -13,6 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.contract.event_parts import SuggestedChange
+from gpu_studio.runs.paths import run_command
 from gpu_studio.runs.stop import Patience, StopLadder
 from gpu_studio.ui.kit import GRID, GUIDE_PLACE, Button, Elided, Label, Paragraph
 from gpu_studio.ui.train.live_run import LiveRun, Stopper
@@ -101,7 +102,7 @@ _NEVER: Final = Patience(math.inf, math.inf, math.inf)
 GONE: Final = (
     "The folder of this run is gone: it was deleted or moved. What was read before is still shown; "
     "nothing can be asked of the run. One that was deleted here can be taken back for an hour: "
-    "gpu-studio runs restore {name}"
+    "{restore}"
 )
 ASTRAY: Final = (
     "The folder of this run was moved to {folder}. Its trainer, process {pid}, still runs there, "
@@ -174,7 +175,7 @@ class GoneBanner(QFrame):
         if there:
             return run.problem
         if run.astray is None:
-            return GONE.format(name=run.run.id)
+            return GONE.format(restore=run_command("runs restore", run.run.path))
         if self._ladder is not None:
             return self._ladder.problem or ENDING.format(pid=run.astray.pid)
         return ASTRAY.format(folder=run.astray.run.path, pid=run.astray.pid)
