@@ -285,8 +285,7 @@ class Arena:
             used += block.size
             if used > most:
                 most = used
-        self._used = used
-        self._most = max(self._most, most)
+        self._used, self._most = used, max(self._most, most)
         return most
 
     def _serve_rarely(self, turn: tuple[int | None, int | None], needed: int) -> int:

@@ -83,16 +83,9 @@ def _held(
         if x != tensor
     ]
     here, known = [replace(each, after=()) for each in own], {*arriving, *sizes}
-
-    def most(arrived: Mapping[int, Size], run: Sequence[Operation], used: Collection[int]) -> int:
-        come = [Operation(makes=((tensor, size),)) for tensor, size in arrived.items()]
-        every = [*come, *shared, *run]
-        step = StepGraph(every, results=[x for x in known if x in used])
-        return max(moment.per_sample for moment in step.history(in_one_queue(every)).moments)
-
     keeps = sum(size.per_sample for tensor, size in sizes.items() if tensor in kept)
     others = {x: NOTHING if x in kept else size for x, size in arriving.items()}
-    beyond = max(0, most(others, here, lasting) - keeps)
+    beyond = max(0, _most(others, [*shared, *here], known & {*lasting}) - keeps)
     taking = [size.per_sample for size in arriving.values() if size.per_sample]
     if len(taking) != 1:
         return HeldForward(beyond)
@@ -101,5 +94,13 @@ def _held(
         each.overwrites and not any(roots[x][0] in arriving for x in each.takes) for each in own
     ]
     run = [replace(each, overwrites=may) for each, may in zip(here, over, strict=True)]
-    apart = most(arriving, run, copied)
+    apart = _most(arriving, [*shared, *run], known & {*copied})
     return HeldForward(beyond, max(0, keeps + taking[0] - apart))
+
+
+def _most(arrived: Mapping[int, Size], run: Sequence[Operation], results: Collection[int]) -> int:
+    """The most that the operations and what has arrived for them hold, in bytes per sample."""
+    come = [Operation(makes=((tensor, size),)) for tensor, size in arrived.items()]
+    every = [*come, *run]
+    moments = StepGraph(every, results=[*results]).history(in_one_queue(every)).moments
+    return max(moment.per_sample for moment in moments)

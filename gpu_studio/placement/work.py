@@ -207,8 +207,7 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Dev
     """
     graph = _graph_of(model)
     layers, places = graph.layers, {layer.name: at for at, layer in enumerate(graph.layers)}
-    of = _times_of(layers, devices, times)
-    earlier, later = _neighbours(layers, places)
+    of, (earlier, later) = _times_of(layers, devices, times), _neighbours(layers, places)
     return Work(
         names=tuple(places),
         inputs=earlier,
