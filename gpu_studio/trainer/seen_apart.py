@@ -99,8 +99,9 @@ def draws(model: Any, dataset: Dataset) -> bool:
     """Return whether layers of the model draw random numbers by Keras in training.
 
     Dropout of nothing and a recurrent layer without dropout keep a random state and draw none, and
-    a layer without a seed draws by one that it does not keep: so it is tried. Of a model with a
-    step of its own, or one that cannot be called so, the states that it keeps are taken for it.
+    a layer without a seed draws by one that it does not keep: so a call is traced, which computes
+    nothing. Of a model with a step of its own, or one that cannot be called so, the states that it
+    keeps are taken for it.
     """
     kept = any(map(is_random_state, model.variables))
     layers = model._flatten_layers()  # noqa: SLF001 (no public name)
@@ -108,8 +109,10 @@ def draws(model: Any, dataset: Dataset) -> bool:
     if own_in_steps(model) or not (kept or own):
         return kept
     try:
+        samples = _samples(dataset)
         with _kept(own), _caught(model) as scope:
-            model(_samples(dataset), training=True)
+            called = tf.function(lambda given: model(given, training=True), autograph=False)
+            called.get_concrete_function(samples)
     except Exception:  # noqa: BLE001 (whatever a user's layer raises: a step will raise it, too)
         return kept
     return bool(scope.drew)
@@ -263,25 +266,35 @@ def _calls_of(layers: Sequence[Any]) -> Iterator[dict[int, Call]]:
 
 @contextmanager
 def _kept(layers: Sequence[Any]) -> Iterator[None]:
-    """Afterwards lists and tables of the user's, to which a layer may add at each call, are as now.
+    """Afterwards attributes of the user's, which a layer may set at each call, are as now.
 
-    Keras' own attributes stay as they are left.
+    So is what lists and tables hold. Keras' own attributes stay as they are left.
     """
     inner = {id(each): each for layer in layers for each in layer._flatten_layers()}  # noqa: SLF001
-    keras_s = vars(keras.layers.Layer())
+    set_before = [(vars(layer), _of_user(layer)) for layer in inner.values()]
     found = [
         value
-        for layer in inner.values()
-        for name, value in vars(layer).items()
-        if name not in keras_s and isinstance(value, list | dict | set)
+        for _, own in set_before
+        for value in own.values()
+        if isinstance(value, list | dict | set)
     ]
     before = [_builtin(each)(each) for each in found]
     try:
         yield
     finally:
+        for layer, (attributes, own) in zip(inner.values(), set_before, strict=True):
+            for name in _of_user(layer).keys() - own.keys():
+                del attributes[name]
+            attributes.update(own)
         for each, old in zip(found, before, strict=True):
             if not _is_same(each, old):
                 _put_back(each, old)
+
+
+def _of_user(layer: Any) -> dict[str, Any]:
+    """Return the attributes of a layer that are not Keras' own."""
+    keras_s = vars(keras.layers.Layer())
+    return {name: value for name, value in vars(layer).items() if name not in keras_s}
 
 
 def _builtin(each: Any) -> Any:

@@ -179,6 +179,33 @@ def test_that_what_layers_write_down_at_each_call_is_as_it_was() -> None:
     assert [layer.seen, layer.told, layer.shapes, layer.state, layer.last] == before
 
 
+def test_that_a_call_is_traced_to_see_draws_and_what_layers_set_in_it_is_as_it_was() -> None:
+    import keras
+
+    from gpu_studio.trainer.seen_apart import draws, layers_apart
+
+    given: list[Any] = []
+
+    class Remembering(keras.layers.Layer):
+        def call(self, x: Any) -> Any:
+            given.append(x)
+            self.calls = getattr(self, "calls", 0) + 1
+            if len(given) > 1:
+                self.another = x
+            return 2 * x
+
+    layer = Remembering()
+    model = keras.Sequential([keras.Input((8,)), layer, keras.layers.Dropout(0.5)])
+    assert (layer.calls, len(given)) == (1, 1)
+    assert draws(model, made_data.values((8,)))
+    assert len(given) == 2
+    assert not hasattr(given[1], "numpy")  # nothing was computed
+    assert layers_apart(model, made_data.values((8,))).mixing == []
+    assert len(given) > 2
+    assert layer.calls == 1
+    assert not hasattr(layer, "another")
+
+
 def test_that_a_layer_whose_first_axis_holds_no_samples_does_not_mix_them() -> None:
     import keras
     from keras import ops
