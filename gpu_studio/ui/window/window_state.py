@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QTimer
 
-from gpu_studio.common.figures import grouped, plural, whole_duration
+from gpu_studio.common.figures import duration, grouped, plural
 from gpu_studio.runs.labels import title_of
 from gpu_studio.ui.kit import Tone
 from gpu_studio.ui.kit.settings import PLAN_TAB
@@ -254,7 +254,7 @@ class WindowState(QObject):
 def in_a_line(name: str, history: History) -> str:
     """How the run is: `#7 digits on four devices · epoch 21 of 30`."""
     if history.ended:
-        took = f" after {whole_duration(history.seconds)}" if history.seconds is not None else ""
+        took = f" after {duration(history.seconds)}" if history.seconds is not None else ""
         return f"{name} · {history.state}{took}"
     if history.epochs_total is None:
         return f"{name} · {history.state}"

@@ -10,6 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton
 from real_runs import fake_trainer
 
+from gpu_studio.common.figures import duration
 from gpu_studio.contract import lock
 from gpu_studio.plan import Plan, load, save, starter
 from gpu_studio.plan.edits.training import set_training
@@ -100,6 +101,8 @@ def test_that_training_from_the_keyboard_starts_a_run_and_shows_it(
     assert load(run.plan_file).name == "digits on four logical CPUs"
     qtbot.waitUntil(lambda: window.shown_run.state == "finished")
     qtbot.waitUntil(lambda: "finished" in window.status_line.run_text)
+    took = duration(window.shown_run.history.seconds)  # as the Train page has it
+    assert window.status_line.run_text.endswith(f"finished after {took}")
     assert not window.actions_["stop"].isEnabled()
     qtbot.waitUntil(lambda: window.runs.launched == [])
 
