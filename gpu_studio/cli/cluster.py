@@ -46,7 +46,7 @@ examples:
   gpu-studio cluster stop 4711                          all workers keep their state, and end"""
 _EXAMINE = """\
 TensorFlow waits in silence for a worker that is not there, and for a port that is closed. So these
-are looked at first: ports, addresses, versions, memory, cards, room, data and code; with Slurm also
+are looked at first: ports, addresses, versions, memory, cards, disk, data and code; with Slurm also
 whether the job can ever start. The exit code is 1 if something must be mended.
 
 examples:
@@ -176,7 +176,7 @@ def _findings(plan: plans.AbsolutePlan, chosen: argparse.Namespace) -> list[Find
     found = examined(plan, runs, sbatch(plan, slug(plan.name)) if by_slurm else "")
     if chosen.on_nodes and all(each.state != "bad" for each in found):
         found = [each for each in found if each.check != "folder"]  # the nodes tell whether they do
-        with _told_by_slurm():
+        with _slurm_refusals():
             found += examined_on_nodes(plan, runs, lambda text: note(f"… {text}"))
     return found
 
@@ -205,7 +205,7 @@ def submit(chosen: argparse.Namespace) -> int:
         )
     files = {SCRIPT: script.encode(), JOB_FILE: job.encode(), **contents_beside(written)}
     words = ["--resume"] if chosen.resume else []
-    with _told_by_slurm():
+    with _slurm_refusals():
         if there := at_work_in(folder):
             raise RefusedError(
                 f"Job {there} works in {folder}, or waits to: two would write over each other's "
@@ -254,7 +254,7 @@ def stop(chosen: argparse.Namespace) -> int:
     """Have a job stopped, with its state kept."""
     from gpu_studio.hosts.slurm_jobs import stop as stop_job
 
-    with _told_by_slurm():
+    with _slurm_refusals():
         kept = stop_job(chosen.job)
     note(
         f"Job {chosen.job} keeps its state after a step, and ends."
@@ -268,7 +268,7 @@ def _followed(number: str) -> int:
     from gpu_studio.common.processes import counted_interrupts
     from gpu_studio.hosts.slurm_jobs import FollowedJob
 
-    with counted_interrupts() as interrupts, _told_by_slurm():
+    with counted_interrupts() as interrupts, _slurm_refusals():
         followed = FollowedJob(number)
         while True:
             news = followed.news()
@@ -295,7 +295,7 @@ def _how_ended(followed: FollowedJob) -> int:
 
 
 @contextmanager
-def _told_by_slurm() -> Iterator[None]:
+def _slurm_refusals() -> Iterator[None]:
     """What Slurm refuses is refused in its words."""
     from gpu_studio.hosts.slurm import SlurmError
 

@@ -136,7 +136,7 @@ def _look_once(sampler: Supervisor) -> MachinePicture:
                 if picture.notes
                 else f"the NVIDIA driver did not answer for {PATIENCE:g} s"
             )
-            raise RefusedError(f"the devices cannot be told: {text}")
+            raise RefusedError(f"the devices cannot be listed: {text}")
         for line in sampler.lines(POLL):
             _take(picture, line)
     return picture

@@ -27,7 +27,7 @@ _MEMORY = {True: ("memory", ""), False: ("memory",)}
 def screen(picture: MachinePicture, *, bars: bool = True) -> RenderableType:
     """Draw all that is known now; without `bars`, memory in figures only.
 
-    A bar is told by its colours, which a file has not.
+    The parts of a bar differ by colour only, which a file has not.
     """
     parts: list[RenderableType] = [heading] if (heading := _heading(picture)) else []
     if picture.why:
@@ -118,7 +118,7 @@ def _host_row(host: Host) -> tuple[RenderableType, ...]:
 def _processes(rows: Sequence[tuple[RenderableType, ...]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for place, title in enumerate(("device", "pid", "user", "memory", "cpu", "command")):
-        # Where there is little room, reasons are folded and commands cut: by the rest a person
+        # Where there is little space, reasons are folded and commands cut: by the rest a person
         # finds the process.
         whole = title in ("device", "pid", "user")
         least = max(cell_len(str(row[place])) for row in rows) if whole else None

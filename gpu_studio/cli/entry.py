@@ -137,7 +137,7 @@ def run_command(argv: Sequence[str] | None = None) -> int:
 
 def run_window(argv: Sequence[str] | None = None) -> int:
     """Open the window as the arguments say; see `gpu_studio.cli.window`."""
-    from gpu_studio.cli.without_terminal import has_terminal, told
+    from gpu_studio.cli.without_terminal import has_terminal, with_errors_shown
 
     if completion.is_asked():
         completion.complete(make_window_parser())
@@ -146,7 +146,7 @@ def run_window(argv: Sequence[str] | None = None) -> int:
     def work() -> int:
         return _in_words_if_refused(lambda: _open_window(arguments))
 
-    return work() if has_terminal() else told(work)
+    return work() if has_terminal() else with_errors_shown(work)
 
 
 def _words(argv: Sequence[str] | None) -> list[str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpu_studio.plan import Machine, Plan
     from gpu_studio.runs.benchmarks import KeptResult
 
-_SUMMARY = "measure what the devices, and the ways between them, can do"
+_SUMMARY = "measure what the devices, and the links between them, can do"
 _NAMES: Final = ("compute", "launched", "together", "copies", "all-reduce", "place", "input")
 _EXAMPLES: Final = """\
 benchmarks:
@@ -322,17 +322,17 @@ def _compare(chosen: argparse.Namespace) -> int:
         return OK
     for line in differs:
         say(line)
-    told = [each for each in found if each.told_apart]
+    clear = [each for each in found if each.is_clear]
     rows: list[tuple[str, ...]] = [
         ("WHAT", "DEVICES", "TYPE", "SIZE", "BEFORE", "AFTER", "TIMES AS FAST")
     ]
-    for each in sorted(told, key=lambda one: one.ratio):
+    for each in sorted(clear, key=lambda one: one.ratio):
         what, devices, dtype, size, *_ = row_words(each.after)
         both = span(each.before.middle), span(each.after.middle)
         rows.append((what, devices, dtype, size, *both, f"{each.ratio:.2f}"))
-    if told:
+    if clear:
         say_table(rows)
-    say(f"{len(told)} of {len(found)} measurements differ by more than the noise.")
+    say(f"{len(clear)} of {len(found)} measurements differ by more than the noise.")
     return OK
 
 
@@ -345,5 +345,5 @@ def _change_document(each: RowChange) -> dict[str, Any]:
         "before_seconds": each.before.middle,
         "after_seconds": each.after.middle,
         "times_as_fast": each.ratio,
-        "told_apart": each.told_apart,
+        "told_apart": each.is_clear,
     }

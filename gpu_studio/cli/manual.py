@@ -41,12 +41,12 @@ def manual(parser: argparse.ArgumentParser, date: str = "") -> str:
     for command in _commands(parser):
         lines += _command(command, shared)
     for heading, text in _parts(parser.epilog or ""):
-        lines += [f".SH {_plain(heading.upper())}", *list(_told(text))[1:]]
+        lines += [f".SH {_plain(heading.upper())}", *list(_paragraphs(text))[1:]]
     return "\n".join(line for line in lines if line) + "\n"
 
 
 def _command(parser: argparse.ArgumentParser, shared: set[str]) -> Iterator[str]:
-    """A part about one command; options that are in `shared` are told of elsewhere."""
+    """A part about one command; options that are in `shared` are described elsewhere."""
     yield f'.SS "{_plain(parser.prog)}"'
     yield _synopsis(parser)
     yield ".PP"
@@ -56,7 +56,7 @@ def _command(parser: argparse.ArgumentParser, shared: set[str]) -> Iterator[str]
         if heading:
             yield ".PP"
             yield _plain(heading[0].upper() + heading[1:] + ":")
-        yield from _told(text)
+        yield from _paragraphs(text)
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -114,7 +114,7 @@ def _parts(epilog: str) -> Iterator[tuple[str, str]]:
         yield heading, text.strip("\n")
 
 
-def _told(text: str) -> Iterator[str]:
+def _paragraphs(text: str) -> Iterator[str]:
     """The text by its paragraphs: one with lines that are set in keeps its lines."""
     for paragraph in re.split(r"\n\n+", text):
         yield ".PP"

@@ -44,8 +44,8 @@ the data, the batch or the machine changes. Logical CPUs share the cores: placin
 there.
 
 Each device gets one stretch of layers that follow one another; placements in which the layers come
-back to a device are not looked at, though one of them may be faster. On real cards room is left for
-cuDNN where a placement can leave it (512 MiB on each), if the model has layers computed through it.
+back to a device are not looked at, though one of them may be faster. On real cards memory is left
+for cuDNN where a placement can leave it (512 MiB on each), if it computes layers of the model.
 
 objectives:
   fastest            the least time of a step

@@ -209,7 +209,7 @@ def _why_early(event: events.Finished) -> str:
 
 
 def _finished(event: events.Finished, reached: str) -> str:
-    # As every list has it, from the start of its process; older runs told the training alone.
+    # As every list has it, from the start of its process; older runs reported the training alone.
     took = duration(event.elapsed or event.seconds)
     words = {
         "completed": f"finished after {took}",

@@ -197,8 +197,8 @@ def _train(chosen: argparse.Namespace, opened: OpenStudy, machine: Machine) -> i
 
 def _cannot_go_on(runs: Path, error: OSError) -> RefusedError:
     return RefusedError(
-        f"The study cannot be run in {runs}: {error.strerror or error}. What is done is kept. Make "
-        "room there, or allow writing, and run it again; --runs-dir names another folder."
+        f"The study cannot be run in {runs}: {error.strerror or error}. What is done is kept. Free "
+        "some space there, or allow writing, and run it again; --runs-dir names another folder."
     )
 
 

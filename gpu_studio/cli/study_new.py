@@ -104,8 +104,8 @@ def _new(chosen: argparse.Namespace) -> int:
         say_json(made | ({"largest": msgspec.to_builtins(largest)} if largest else {}))
     else:
         say(str(target))
-        told = f"{plural(len(points), 'point')}, {plural(runs, 'run')}"
-        note(f"{told}. Start them with: {typed('study', 'run', target)}")
+        counts = f"{plural(len(points), 'point')}, {plural(runs, 'run')}"
+        note(f"{counts}. Start them with: {typed('study', 'run', target)}")
     return OK
 
 
@@ -124,8 +124,8 @@ def _write(
         write_output(target, [dumps_study(study).encode()])
     except OSError as error:
         raise RefusedError(
-            f"{target} cannot be written: {error.strerror or error}. Make room there, or name "
-            "another file with --to."
+            f"{target} cannot be written: {error.strerror or error}. Free some space there, or "
+            "name another file with --to."
         ) from error
     with suppress(OSError):  # it is only not listed then
         remember(runs, target)
@@ -138,8 +138,8 @@ def _samples(plan: Plan, folder: Path) -> int:
     from gpu_studio.runs.questions.plan_question import ask_about_data
 
     with suppress(AskError):
-        told = ask_about_data(plans.with_absolute_files(plan, folder.absolute()))
-        return int((told.get("data") or {}).get("train", 0))
+        answer = ask_about_data(plans.with_absolute_files(plan, folder.absolute()))
+        return int((answer.get("data") or {}).get("train", 0))
     return 0
 
 

@@ -174,7 +174,7 @@ def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
     after = plans.with_absolute_files(written, base)
     have_allowed(after, allow=chosen.allow_code, may_ask=not chosen.json)
     _have_shell_allowed(after, chosen)
-    with suppress(ResumeError):  # which is told as the run is started
+    with suppress(ResumeError):  # which is reported as the run is started
         saved = choose(run, chosen.checkpoint).checkpoint
         if warning := other_draws(before, after, machine, saved):
             note(warning)

@@ -31,7 +31,7 @@ def has_terminal() -> bool:
     return any(map(os.isatty, range(3)))
 
 
-def told(work: Callable[[], int]) -> int:
+def with_errors_shown(work: Callable[[], int]) -> int:
     """Do the work of a command; what it refuses, and what breaks it, is shown, not only written."""
     make_streams_whole()
     heard = _Heard(sys.stderr)

@@ -12,10 +12,10 @@ from statistics import median
 from typing import Final
 
 from gpu_studio.common.figures import UNKNOWN, grouped, plural, share, size, span
-from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow, ways_without_copy
+from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow, directions_without_copy
 
 HEADINGS: Final = ("What", "Devices", "Type", "Size", "Reaches", "Each", "±", "Held against")
-WAYS: Final = ("copy", "pinned copy", "overlapped copy", "sent")
+TRANSFERS: Final = ("copy", "pinned copy", "overlapped copy", "sent")
 """What goes from the first of its devices to the second."""
 _MANY: Final = 4
 NO_FIGURE: Final = "nothing measured"
@@ -32,7 +32,7 @@ class Headline:
 def headline(result: BenchmarkResult) -> Headline:
     """The figure that sums a result up; of a kind that is not known here, that of its first row."""
     rows = [row for row in result.rows if row.seconds]
-    if not rows and any(row.told for row in result.rows):
+    if not rows and any(row.reported for row in result.rows):
         return Headline("refused", plural(len(result.rows), "operation"))
     if not rows:
         return Headline(NO_FIGURE, devices_in_words(result.rows))
@@ -75,22 +75,22 @@ OPERATION_HEADINGS: Final = ("Operation", "Asked for", "Executed on", "Each", "�
 
 def operation_words(row: BenchmarkRow) -> tuple[str, ...]:
     """The words of a row of what was placed by hand, below OPERATION_HEADINGS."""
-    sent = row.what in WAYS
+    sent = row.what in TRANSFERS
     asked = "" if sent or row.what == "all" else row.asked or "any"
     executed = (" to " if sent else ", ").join(row.devices) or "nothing"
     spread = UNKNOWN if math.isnan(row.spread) else share(row.spread)
-    said = row.why_not or row.told
+    said = row.why_not or row.reported
     what = f"{what_in_words(row)}, {size(row.bytes)}" if sent else what_in_words(row)
     return what, asked, executed, span(row.middle), spread, said
 
 
 def row_words(row: BenchmarkRow) -> tuple[str, ...]:
     """The words of a row, below HEADINGS."""
-    devices = (" to " if row.what in WAYS else ", ").join(row.devices)
+    devices = (" to " if row.what in TRANSFERS else ", ").join(row.devices)
     if len(row.devices) > _MANY:
         devices = f"{row.devices[0]} … {row.devices[-1]}"
     about = (what_in_words(row), devices or "nothing", row.dtype, amount_in_words(row))
-    against = f"asked for {row.asked or 'any'}" if row.name and row.what not in WAYS else ""
+    against = f"asked for {row.asked or 'any'}" if row.name and row.what not in TRANSFERS else ""
     if not row.seconds:
         return (*about, row.why_not, UNKNOWN, UNKNOWN, against)
     against = against or _held_against(row)
@@ -133,7 +133,7 @@ def what_in_words(row: BenchmarkRow) -> str:
     """What was measured; of what was placed by hand also by what name: `total = add(a, b)`."""
     if not row.name:
         return row.what
-    if row.what in WAYS:
+    if row.what in TRANSFERS:
         return f"{row.name} {row.what}"
     taken = f"({', '.join(row.inputs)})" if row.inputs else ""
     return f"{row.name} = {row.what}{taken}"
@@ -170,11 +170,11 @@ def _together(rows: Sequence[BenchmarkRow]) -> Headline | None:
 
 
 def _copies(rows: Sequence[BenchmarkRow]) -> Headline:
-    """The fastest way that copies bytes at all: whether it does, its largest copy tells."""
-    none = ways_without_copy(rows)
+    """The fastest direction in which bytes are copied at all, as its largest copy shows."""
+    none = directions_without_copy(rows)
     copies = (row for row in rows if row.what == "copy")
     largest = {row.devices: row for row in sorted(copies, key=lambda row: row.size)}
-    real = [row for way, row in largest.items() if way not in none]
+    real = [row for direction, row in largest.items() if direction not in none]
     if not real:
         return Headline("no copy", f"one memory · {devices_in_words(rows)}")
     best = max(real, key=lambda row: row.bytes / row.middle)

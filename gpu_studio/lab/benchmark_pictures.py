@@ -26,7 +26,7 @@ from gpu_studio.lab.benchmarks import (
     OVERLAPPED,
     BenchmarkResult,
     BenchmarkRow,
-    ways_without_copy,
+    directions_without_copy,
 )
 from gpu_studio.lab.published_peaks import PUBLISHED
 
@@ -63,7 +63,7 @@ class Bars:
 class Cell:
     """A field of a matrix: what is written there, and said of it; a `value` gives its colour.
 
-    `link` is what the way is, as the machine's topology has it: `NV18`, `PIX`.
+    `link` is what joins the two, as the machine's topology has it: `NV18`, `PIX`.
     """
 
     text: str
@@ -130,14 +130,14 @@ def pictures(result: BenchmarkResult) -> tuple[Picture, ...]:
 
 
 def with_links(picture: Picture, links: Mapping[tuple[str, str], str]) -> Picture:
-    """The picture with what each way of a matrix is, as far as `links` know."""
+    """The picture with what joins each pair of a matrix, as far as `links` know."""
     if not isinstance(picture, Heat):
         return picture
     cells = {
-        way: replace(cell, said=f"{cell.said}, over {links[way]}", link=links[way])
-        if way in links
+        pair: replace(cell, said=f"{cell.said}, over {links[pair]}", link=links[pair])
+        if pair in links
         else cell
-        for way, cell in picture.cells.items()
+        for pair, cell in picture.cells.items()
     }
     return replace(picture, cells=cells)
 
@@ -280,7 +280,7 @@ def _together(rows: Sequence[BenchmarkRow]) -> Iterator[Picture]:
 
 def _copies(rows: Sequence[BenchmarkRow]) -> Iterator[Picture]:
     """A matrix for each number of bytes, the largest first."""
-    none = ways_without_copy(rows)
+    none = directions_without_copy(rows)
     for what in dict.fromkeys(row.what for row in rows):
         of_kind = [row for row in rows if row.what == what]
         for amount in sorted({row.size for row in of_kind}, reverse=True):
@@ -295,14 +295,15 @@ def _matrix(title: str, rows: Sequence[BenchmarkRow], none: set[tuple[str, ...]]
     unit = unit_of(max(real, default=1.0))
     cells = {}
     for row in rows:
-        pace, way = row.bytes / row.middle, " to ".join(row.devices)
+        pace, pair = row.bytes / row.middle, " to ".join(row.devices)
         if row.what == OVERLAPPED:
-            said = f"{way}: {row.against:.2f} times as fast as {row.reference_name}, 2 is the ideal"
+            times = f"{row.against:.2f} times as fast as {row.reference_name}"
+            said = f"{pair}: {times}, 2 is the ideal"
             cell = Cell(f"{row.against:.2f} ×", said, row.against)
         elif row.devices in none:
-            cell = Cell("no copy", f"{way}: no byte is copied, both read the same memory")
+            cell = Cell("no copy", f"{pair}: no byte is copied, both read the same memory")
         else:
-            cell = Cell(amount_in(pace, unit), f"{way}: {size(pace)}/s", pace)
+            cell = Cell(amount_in(pace, unit), f"{pair}: {size(pace)}/s", pace)
         cells[row.devices[0], row.devices[1]] = cell
     overlapped = any(row.what == OVERLAPPED for row in rows)
     return Heat(title, tuple(there), "times as fast" if overlapped else f"{unit}/s", cells)

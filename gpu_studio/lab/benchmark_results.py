@@ -20,7 +20,7 @@ from gpu_studio.plan import ALL_REDUCES
 VERSION: Final = 2
 """2 has operations placed by hand, samples that are read, and what TensorFlow said."""
 WITHIN_NOISE: Final = 0.05
-"""Two medians that differ by less are not told apart."""
+"""Two medians that differ by less are not distinguished."""
 OVERLAPPED: Final = "overlapped copy"
 """What goes on while its card computes, held against one after the other."""
 _OF_MEDIAN: Final = 1.2533 * 1.4826
@@ -99,8 +99,8 @@ class BenchmarkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     its largest value; `why_not` says why there is no figure.
 
     Of an operation that was placed by hand: its `name`, the names of its `inputs`, the device that
-    it was `asked` for, and in `devices` the one that executed it; none if nothing did. `told` is
-    what TensorFlow said of it.
+    it was `asked` for, and in `devices` the one that executed it; none if nothing did. `reported`
+    is what TensorFlow said of it; kept files name it `told`.
     """
 
     what: str
@@ -120,7 +120,7 @@ class BenchmarkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
     inputs: tuple[str, ...] = ()
     asked: str = ""
-    told: str = ""
+    reported: str = msgspec.field(default="", name="told")
 
     @property
     def middle(self) -> float:
@@ -273,7 +273,7 @@ class RowChange:
         return self.before.middle / self.after.middle
 
     @property
-    def told_apart(self) -> bool:
+    def is_clear(self) -> bool:
         """Whether the difference is more than noise."""
         one, other = self.before, self.after
         return one.is_faster_than(other) or other.is_faster_than(one)

@@ -39,13 +39,13 @@ __all__ = [
     "RowChange",
     "TrainingPace",
     "changes",
+    "directions_without_copy",
     "dumps_result",
     "judged",
     "loads_result",
     "other_machine",
     "row_of",
     "tolerance",
-    "ways_without_copy",
     "with_pace",
 ]
 
@@ -145,8 +145,8 @@ def _together(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
             yield "Logical CPUs are one processor: each alone may use all of its cores."
 
 
-def ways_without_copy(rows: Sequence[BenchmarkRow]) -> set[tuple[str, ...]]:
-    """The ways on which no byte moves: between the host and CPUs, which read the same memory.
+def directions_without_copy(rows: Sequence[BenchmarkRow]) -> set[tuple[str, ...]]:
+    """The directions in which no byte moves: host to CPU and back, which read the same memory.
 
     The largest copy tells: a few bytes take as long as the asking for them. A card is another
     matter: its links may well be many times as fast as the host's own copy.
@@ -154,45 +154,46 @@ def ways_without_copy(rows: Sequence[BenchmarkRow]) -> set[tuple[str, ...]]:
     copies = (row for row in rows if row.what == "copy")
     largest = {row.devices: row for row in sorted(copies, key=lambda row: row.size)}
     return {
-        way
-        for way, row in largest.items()
-        if row.against > NO_COPY and not any(name.startswith("GPU") for name in way)
+        direction
+        for direction, row in largest.items()
+        if row.against > NO_COPY and not any(name.startswith("GPU") for name in direction)
     }
 
 
 def _copies(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
-    none = ways_without_copy(rows)
-    for what, ways in {(row.what, row.devices): row for row in rows}:
-        each = (row for row in rows if (row.what, row.devices) == (what, ways))
+    none = directions_without_copy(rows)
+    for what, devices in {(row.what, row.devices): row for row in rows}:
+        each = (row for row in rows if (row.what, row.devices) == (what, devices))
         largest = max(each, key=lambda row: row.size)
-        way = " to ".join(ways) + ("" if what == "copy" else f", {what.removesuffix(' copy')}")
+        kind = "" if what == "copy" else f", {what.removesuffix(' copy')}"
+        title = " to ".join(devices) + kind
         if what == OVERLAPPED:
             yield (
-                f"{way}: a copy of {size(largest.bytes)} and computing take {span(largest.middle)} "
-                f"at once, {largest.against:.2f} times as fast as one after the other; 2 is the "
-                "ideal."
+                f"{title}: a copy of {size(largest.bytes)} and computing take "
+                f"{span(largest.middle)} at once, {largest.against:.2f} times as fast as one after "
+                "the other; 2 is the ideal."
             )
-        elif what == "copy" and ways in none:
+        elif what == "copy" and devices in none:
             yield (
-                f"{way}: no byte is copied, both read the same memory "
+                f"{title}: no byte is copied, both read the same memory "
                 f"({span(largest.middle)} for {size(largest.bytes)})."
             )
         else:
-            told = f" ({largest.told})" if largest.told else ""
+            said = f" ({largest.reported})" if largest.reported else ""
             times = f", {largest.against:.2f} times {largest.reference_name}"
             held = times if largest.reference else ""
-            yield f"{way}{told}: {largest.rate} for {size(largest.bytes)}{held}."
+            yield f"{title}{said}: {largest.rate} for {size(largest.bytes)}{held}."
 
 
 def _all_reduce(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     for names in dict.fromkeys(row.devices for row in rows):
         mine = [row for row in rows if row.devices == names]
         among = plural(len(names), "device")
-        yield from (f"{among}: {each}" for each in _ways_to_add_up(mine))
+        yield from (f"{among}: {each}" for each in _fastest_by_size(mine))
 
 
-def _ways_to_add_up(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
-    """Name the fastest way by size; one is named only where it is faster beyond the noise."""
+def _fastest_by_size(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
+    """Name the fastest method by size; one is named only where it is faster beyond the noise."""
     best: list[tuple[int, str]] = []
     for amount in sorted({row.size for row in rows}):
         of_size = sorted((row for row in rows if row.size == amount), key=lambda row: row.middle)
@@ -212,12 +213,12 @@ def _ways_to_add_up(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
 
 
 def _fastest(rows: Sequence[BenchmarkRow]) -> str:
-    """Which of these ways, from the one of the least time, is the fastest, as a clause."""
+    """Which of these methods, the one of the least time first, is the fastest, as a clause."""
     first, *others = rows
     if not others:
         return f"{first.what} alone was measured"
     alike = not all(map(first.is_faster_than, others))
-    return "the ways do not differ beyond the noise" if alike else f"{first.what} is the fastest"
+    return "the methods do not differ beyond the noise" if alike else f"{first.what} is the fastest"
 
 
 def _of_auto(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
@@ -234,14 +235,14 @@ def _of_auto(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
         for row in chosen
         if any(each.size == row.size and each.is_faster_than(row) for each in rows)
     ]
-    way = chosen[0].what
+    method = chosen[0].what
     if not slower:
-        yield f'the plan\'s "auto" takes {way}: the measurement agrees at every size.'
+        yield f'the plan\'s "auto" takes {method}: the measurement agrees at every size.'
         return
     largest = max(slower, key=lambda row: row.size)
     fastest = min((r for r in rows if r.size == largest.size), key=lambda row: row.middle)
     yield (
-        f'the plan\'s "auto" takes {way}, and at {plural(len(slower), "size")} of {len(chosen)} '
+        f'the plan\'s "auto" takes {method}, and at {plural(len(slower), "size")} of {len(chosen)} '
         f"another is faster: at {size(largest.size)} {fastest.what}, "
         f"{largest.middle / fastest.middle:.2f} times."
     )
@@ -252,7 +253,7 @@ def _place(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     operations = [row for row in rows if row.name and row.what != "sent"]
     refused = [row for row in operations if not row.devices]
     if refused:
-        yield f"TensorFlow refused: {refused[0].told}"
+        yield f"TensorFlow refused: {refused[0].reported}"
         unknown = (row.why_not for row in refused if row.asked and row.asked in row.why_not)
         yield from dict.fromkeys(unknown)
         yield "Nothing was executed."
@@ -277,10 +278,10 @@ def _place(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
 
 
 def _log_of_placements(operations: Sequence[BenchmarkRow]) -> Iterator[str]:
-    known = [row for row in operations if row.told]
-    others = [row for row in known if not row.told.endswith(f"device:{row.devices[0]}")]
+    known = [row for row in operations if row.reported]
+    others = [row for row in known if not row.reported.endswith(f"device:{row.devices[0]}")]
     for row in others:
-        yield f"TensorFlow's log of placements says otherwise of {row.name}: {row.told}."
+        yield f"TensorFlow's log of placements says otherwise of {row.name}: {row.reported}."
     if known and not others:
         yield "TensorFlow's own log of placements says the same."
 

@@ -102,8 +102,8 @@ def fit(law: Law, devices: Array, seconds: Array, seed: int = 0) -> Fit:
 def _columns(law: Law, devices: Array) -> Array:
     """What each coefficient is multiplied by, of shape (measurements, coefficients).
 
-    A ring's bandwidth term, in (N - 1)/N, could not be told from the serial part; latency and a
-    sum at one place grow with N - 1.
+    A ring's bandwidth term, in (N - 1)/N, could not be separated from the serial part; latency
+    and a sum at one place grow with N - 1.
     """
     one = np.ones_like(devices)
     if law == "amdahl":

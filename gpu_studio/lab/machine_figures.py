@@ -11,7 +11,7 @@ from statistics import median
 
 from gpu_studio.common.figures import flops, moment, size
 from gpu_studio.lab.benchmark_results import BenchmarkResult, BenchmarkRow
-from gpu_studio.lab.benchmarks import ways_without_copy
+from gpu_studio.lab.benchmarks import directions_without_copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ def _flops(result: BenchmarkResult, physical: Mapping[str, str]) -> dict[str, di
 def _links(result: BenchmarkResult, physical: Mapping[str, str]) -> dict[str, float]:
     """The largest copies between devices: the slowest to each counts. A reference is no copy."""
     rows = [row for row in result.rows if row.what == "copy" and row.seconds]
-    none = ways_without_copy(rows)
+    none = directions_without_copy(rows)
     largest = {row.devices: row for row in sorted(rows, key=lambda row: row.size)}
     found: dict[str, float] = {}
-    for way, row in largest.items():
+    for direction, row in largest.items():
         source = _physical(result, row, 0, physical)
         target = _physical(result, row, 1, physical)
-        if way not in none and source and target and source != target:
+        if direction not in none and source and target and source != target:
             rate = row.bytes / median(row.seconds)
             found[target] = min(rate, found.get(target, rate))
     return found

@@ -308,7 +308,7 @@ def called(field: str) -> str:
 
 
 def _word(value: Any) -> str:
-    """A value in a label, by which points are told apart: what is cut stays different."""
+    """A value in a label, which distinguishes points: what is cut stays different."""
     text = printable(value) if isinstance(value, str) else shown(value, sys.maxsize)
     return cut_apart(text, _LONGEST_WORD)
 
@@ -401,7 +401,7 @@ def _point(study: Study, plan: Plan, choices: tuple[AxisChoice, ...]) -> Point:
     text = plan_text(replace(made, name=""))
     key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     label = ", ".join(choice.label for choice in choices)
-    # The choices first: where there is no room for the whole name, runs are still told apart.
+    # The choices first: where there is no space for the whole name, runs still look different.
     name = f"{label} · {study.name}" if label else study.name
     return Point(choices, replace(made, name=name), key)
 

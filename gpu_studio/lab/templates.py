@@ -165,7 +165,7 @@ def _scaling(
 
 
 def _suits(choice: AxisChoice, study: Study, plan: Plan, machine: Machine) -> bool:
-    """Whether the rules let the plan be spread so; what else is wrong with it is told later."""
+    """Whether the rules let the plan be spread so; what else is wrong with it is reported later."""
     (point,) = points_of(replace(study, axes=(StudyAxis("strategy", (choice,)),)), plan)
     return not any(each.field.startswith("distribution.") for each in validate(point.plan, machine))
 

@@ -30,7 +30,7 @@ _GOOD: Final = 0.75
 _STRAGGLES: Final = 1.25
 _MOST_BATCH: Final = 64
 _SMALL_GAIN: Final = 1.15
-"""A smaller gain is told in percent: rounded to two figures, it would read as 1 or 1.1 times."""
+"""A smaller gain is given in percent: rounded to two figures, it would read as 1 or 1.1 times."""
 _NONE_FASTER: Final = "more are not faster beyond the noise"
 _NUMBERS: Final = "no one two three four five six seven eight nine ten".split()  # noqa: SIM905
 _ORDINALS: Final = (

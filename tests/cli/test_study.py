@@ -130,10 +130,12 @@ def test_that_a_folder_in_which_nothing_can_be_written_is_told_with_what_to_do(
     monkeypatch.setattr(study_runner.StudyRunner, "run", full)
     answer = gpu_studio("study", "run", study)
     assert answer.code == REFUSED
-    assert "No space left on device. What is done is kept. Make room there" in answer.err
+    assert "No space left on device. What is done is kept. Free some space there" in answer.err
     answer = gpu_studio("study", "new", "sweep", plan_file, "--to", plan_file / "a.study.toml")
     assert answer.code == REFUSED
-    assert "cannot be written: Not a directory. Make room there, or name another" in answer.err
+    assert (
+        "cannot be written: Not a directory. Free some space there, or name another" in answer.err
+    )
 
 
 def test_that_a_point_that_fails_is_told_and_not_tried_again(study, gpu_studio, trainer, runs_dir):

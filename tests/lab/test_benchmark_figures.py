@@ -12,10 +12,10 @@ from gpu_studio.lab.benchmark_figures import (
     HEADINGS,
     NO_FIGURE,
     csv_of,
+    directions_without_copy,
     headline,
     machine_in_words,
     row_words,
-    ways_without_copy,
 )
 from gpu_studio.lab.benchmarks import BenchmarkResult
 
@@ -52,7 +52,7 @@ def test_that_a_way_copies_nothing_if_its_largest_copy_does_not():
         row("copy", "host", "CPU:0", size=900, seconds=(0.001,), **held),
         row("copy", "CPU:0", "CPU:1", size=900, seconds=(0.01,), **held),
     ]
-    assert ways_without_copy(rows) == {("host", "CPU:0")}
+    assert directions_without_copy(rows) == {("host", "CPU:0")}
     assert headline(BenchmarkResult("copies", 1.0, {}, (rows[0], rows[1]))).figure == "no copy"
     assert headline(BenchmarkResult("copies", 1.0, {}, tuple(rows))).of == "CPU:0 to CPU:1, 900 B"
 

@@ -143,7 +143,7 @@ def test_that_the_fastest_all_reduce_is_named_by_size_and_auto_is_held_against_i
     )
     assert [each for each in said if "latency" not in each] == [
         "2 devices: from 1 KiB on and below 4 KiB, ring is the fastest.",
-        "2 devices: from 4 KiB on and below 8 KiB, the ways do not differ beyond the noise.",
+        "2 devices: from 4 KiB on and below 8 KiB, the methods do not differ beyond the noise.",
         "2 devices: from 8 KiB on, hierarchical_copy is the fastest.",
         (
             '2 devices: the plan\'s "auto" takes ring, and at 1 size of 3 another is faster: at '
@@ -183,7 +183,7 @@ def test_that_each_number_of_devices_is_judged_by_itself():
 
 
 def test_that_a_copy_while_its_card_computes_is_told_apart_from_one_that_is_waited_for():
-    copy = row("copy", "host", "GPU:0", size=GIB, seconds=(0.1,), bytes=GIB, told="pageable")
+    copy = row("copy", "host", "GPU:0", size=GIB, seconds=(0.1,), bytes=GIB, reported="pageable")
     both = row("overlapped copy", "host", "GPU:0", size=GIB, seconds=(0.2,), reference=(0.4,))
     pinned = row("pinned copy", "host", "GPU:0", size=GIB, seconds=(0.05,), bytes=GIB)
     said = judged(result("copies", copy, both, pinned))
@@ -242,7 +242,7 @@ def test_that_two_results_are_compared_in_what_both_measured():
     before = result("compute", row(seconds=(1.0,) * 3), row(size=2048, seconds=(1.0,) * 3))
     after = result("compute", row(seconds=(2.0,) * 3), row(size=4096, seconds=(1.0,) * 3))
     (change,) = changes(before, after)
-    assert (change.ratio, change.told_apart) == (0.5, True)
+    assert (change.ratio, change.is_clear) == (0.5, True)
     with pytest.raises(BenchmarkError, match="compare two of one"):
         changes(before, result("copies"))
     with pytest.raises(BenchmarkError, match="no measurement in common"):

@@ -95,8 +95,8 @@ def test_that_an_unknown_device_is_explained_by_whether_placement_is_soft():
 def test_that_a_refusal_is_told_in_tensorflows_words_and_in_ours():
     explained = unknown_devices(placed("a=matmul@GPU:3", soft_placement=False), THERE)
     rows = [
-        BenchmarkRow("matmul", (), 100, name="a", asked="GPU:3", told=REFUSED),
-        BenchmarkRow("relu", (), 100, name="b", told=REFUSED),
+        BenchmarkRow("matmul", (), 100, name="a", asked="GPU:3", reported=REFUSED),
+        BenchmarkRow("relu", (), 100, name="b", reported=REFUSED),
     ]
     said = said_of(*(with_explanation(row, explained) for row in rows))
     assert said == [f"TensorFlow refused: {REFUSED}", explained["a"], "Nothing was executed."]
@@ -105,15 +105,17 @@ def test_that_a_refusal_is_told_in_tensorflows_words_and_in_ours():
 def test_that_what_was_moved_and_what_was_merged_is_said():
     log = "/job:localhost/replica:0/task:0/device:CPU:0"
     explained = unknown_devices(placed("a=matmul@GPU:3"), THERE)
-    moved = BenchmarkRow("matmul", ("CPU:0",), 9, name="a", asked="GPU:3", told=log)
-    same = BenchmarkRow("add", ("CPU:0",), 9, name="b", told=log, why_not="executed once")
+    moved = BenchmarkRow("matmul", ("CPU:0",), 9, name="a", asked="GPU:3", reported=log)
+    same = BenchmarkRow("add", ("CPU:0",), 9, name="b", reported=log, why_not="executed once")
     said = said_of(*(with_explanation(row, explained) for row in (moved, same)))
     assert said[0] == f"a was asked for GPU:3, and executed on CPU:0. {explained['a']}"
     assert said[1:] == ["b: executed once.", "TensorFlow's own log of placements says the same."]
 
 
 def test_that_a_log_that_says_otherwise_is_not_hushed_up():
-    row = BenchmarkRow("add", ("CPU:1",), 9, name="a", asked="CPU:1", told="/task:0/device:CPU:0")
+    row = BenchmarkRow(
+        "add", ("CPU:1",), 9, name="a", asked="CPU:1", reported="/task:0/device:CPU:0"
+    )
     assert said_of(row)[1] == (
         "TensorFlow's log of placements says otherwise of a: /task:0/device:CPU:0."
     )
@@ -130,7 +132,7 @@ def test_that_the_table_has_what_was_asked_beside_what_was_executed():
     )
     words = row_words(moved)
     assert (words[0], words[1], words[-1]) == ("c = add(a, b)", "CPU:0", "asked for GPU:3")
-    refused = row_words(BenchmarkRow("add", (), 9, name="c", told=REFUSED, why_not="not there"))
+    refused = row_words(BenchmarkRow("add", (), 9, name="c", reported=REFUSED, why_not="not there"))
     assert refused[0] == "c = add"
     assert (refused[1], refused[4], refused[-1]) == ("nothing", "not there", "asked for any")
     sent = row_words(BenchmarkRow("sent", ("CPU:1", "CPU:0"), 36, bytes=36.0, name="a"))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gpu_studio.runs.results.run_figures import RunFigures
 
 MOST = 32
-"""Runs that can still be told apart beside each other."""
+"""Runs that can still be distinguished beside each other."""
 _WHAT: Final = ("steps", "epochs", "memory", "hardware")
 _FORMATS: Final = ("csv", "json", "svg")
 _COMPARE: Final = """\
@@ -183,7 +183,7 @@ def runs_of(chosen: argparse.Namespace) -> list[RunDirectory]:
             raise RefusedError(f"{run.id} is named twice: name each run once.")
     if len(found) > MOST:
         raise RefusedError(
-            f"{len(found)} runs cannot be told apart side by side: name at most {MOST}."
+            f"{len(found)} runs cannot be distinguished side by side: name at most {MOST}."
         )
     return found
 
@@ -214,7 +214,7 @@ def _document_lines(figures: RunFigures, kind: str) -> Iterator[str]:
         yield curves.rstrip("\n")
     else:
         raise RefusedError(
-            f"{figures.id} has told no loss and no memory yet, so there is no curve to draw."
+            f"{figures.id} has reported no loss and no memory yet, so there is no curve to draw."
         )
 
 

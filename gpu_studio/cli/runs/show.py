@@ -104,7 +104,7 @@ def _why_no_placement(run: RunDirectory) -> str:
         advice = "Only a run with the strategy placed puts layers on devices."
         return f"{run.id} has no placement: its strategy is {devices.strategy}. {advice}"
     return (
-        f"{run.id} has not told where its layers run: that is known "
+        f"{run.id} has not reported where its layers run: that is known "
         "when its first steps are trained."
     )
 

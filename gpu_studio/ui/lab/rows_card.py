@@ -61,7 +61,7 @@ class ChangesModel(PlainTable[RowChange]):
 
     def text(self, row: RowChange, column: int) -> str:
         """The words of a cell."""
-        ratio = f"{row.ratio:.2f} ×" if row.told_apart else NOISE
+        ratio = f"{row.ratio:.2f} ×" if row.is_clear else NOISE
         seconds = (span(row.before.middle), span(row.after.middle))
         what, devices, dtype, amount, *_ = row_words(row.after)
         return (what, amount, ratio, *seconds, dtype, devices)[column]
@@ -98,10 +98,10 @@ class RowsCard(CardFrame):
         self, words: str, changes: Sequence[RowChange], machine: Sequence[str]
     ) -> None:
         """Show what has changed, the most first; `machine` is what else differs."""
-        told = [each for each in changes if each.told_apart]
+        told = [each for each in changes if each.is_clear]
         many = f"{len(told)} of {plural(len(changes), 'measurement')} differ by more than the noise"
         self.said.setText(" · ".join((many, *machine)))
-        order = sorted(changes, key=lambda each: (not each.told_apart, each.ratio))
+        order = sorted(changes, key=lambda each: (not each.is_clear, each.ratio))
         self.changes.set_rows(order)
         _fit(self.compared, self.changes)
         if not self.comparing:

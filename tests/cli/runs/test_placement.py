@@ -85,7 +85,8 @@ def test_that_programs_get_every_layer_mismatch_and_crossing(gpu_studio, runs_di
 
 
 @pytest.mark.parametrize(
-    ("strategy", "words"), [("mirrored", "its strategy is mirrored"), ("placed", "has not told")]
+    ("strategy", "words"),
+    [("mirrored", "its strategy is mirrored"), ("placed", "has not reported")],
 )
 def test_that_a_run_without_a_placement_is_refused_in_words(
     gpu_studio, runs_dir, strategy, words

@@ -504,7 +504,7 @@ def test_that_an_operation_too_few_is_told_before_measuring(make):
 
 
 def test_that_what_tensorflow_refused_is_told_of_each_operation(make):
-    refused = row("relu", name="b", asked="GPU:3", told="Unable", why_not="There is no GPU:3.")
+    refused = row("relu", name="b", asked="GPU:3", reported="Unable", why_not="There is no GPU:3.")
     refused = msgspec.structs.replace(refused, devices=())
     bench = make(BenchmarkResult("place", 1.0, {}, (refused,)))
     bench.page.choose("benchmarks", "place")
