@@ -256,15 +256,16 @@ def _seed_in(state: Any) -> int:
     return int(np.asarray(state._value)[0])  # noqa: SLF001 (`value` is what a scope holds)
 
 
-def is_apart(layer: keras.layers.Layer) -> bool:
+def is_apart(layer: keras.layers.Layer, *, meeting: bool = True) -> bool:
     """Return whether the layer's replicas normalise separately.
 
-    A frozen layer uses the statistics that it has, and does not count.
+    A frozen layer uses the statistics that it has, and does not count; nor does a synchronized one
+    where replicas are `meeting` in each step, as workers of servers never do.
     """
     return (
         isinstance(layer, keras.layers.BatchNormalization)
         and layer.trainable
-        and not getattr(layer, "synchronized", False)
+        and not (meeting and getattr(layer, "synchronized", False))
     )
 
 

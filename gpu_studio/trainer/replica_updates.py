@@ -135,6 +135,14 @@ def in_one_place(work: Callable[..., None], *given: Any) -> None:
         interim.maybe_merge_call = join
 
 
+def applying(optimizer: Any) -> Any:
+    """Return what updates weights outside of replicas: there a LossScaleOptimizer refuses `apply`.
+
+    What it does in a replica is right here, too, where gradients are summed before.
+    """
+    return getattr(optimizer, "_common_apply", optimizer.apply)
+
+
 def joined_step(step: Callable[..., None]) -> Callable[..., None]:
     """Return an update of the weights, and of all else that the optimizer keeps."""
 

@@ -71,28 +71,42 @@ def refuse_unkept_states(
 
 
 def replicas_apart(
-    model: keras.Model, dataset: Dataset, cut: Cut, optimizer: Any = None
+    model: keras.Model, dataset: Dataset, cut: Cut, optimizer: Any = None, *, served: bool = False
 ) -> Iterator[Event]:
-    """Return warnings, and what is to be known, if several replicas train otherwise than one."""
+    """Return warnings, and what is to be known, if several replicas train otherwise than one.
+
+    Those of workers that are `served` do not meet within a step.
+    """
     yield from overflows_apart(optimizer, f"{cut.replicas} replicas")
     yield from _rounded_apart(model, cut)
     if draws(model, dataset):
         yield _draws_apart(model, f"{cut.replicas} replicas", "one device draws")
-    count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
+    yield from _normalised_apart(model, cut, served=served)
+    yield from mixing_apart(model, dataset, cut, served=served)
+
+
+def _normalised_apart(model: keras.Model, cut: Cut, *, served: bool) -> Iterator[Warned]:
+    layers = model._flatten_layers()  # noqa: SLF001 (no public name)
+    count = sum(is_apart(each, meeting=not served) for each in layers)
     if count:
         yield Warned(
             message=(
-                f"{normalising(count)} each replica's part of about "
+                f"{normalising(count)} each {'worker' if served else 'replica'}'s part of about "
                 f"{cut.batch / cut.replicas:.3g} samples by itself, so that losses "
                 "differ from those of one device."
             ),
             suggestion=(
+                "Workers of servers do not meet within a step, also where it is synchronized. "
+                "Under mirrored or multi_worker keras.layers.BatchNormalization(synchronized=True) "
+                "normalises the whole batch. Else keep 16 samples or more for each worker."
+            )
+            if served
+            else (
                 "In a model of your own keras.layers.BatchNormalization(synchronized=True) "
                 "normalises the whole batch, and losses are the same. Else keep 16 samples or more "
                 "for each replica."
             ),
         )
-    yield from mixing_apart(model, dataset, cut)
 
 
 def draws(model: Any, dataset: Dataset) -> bool:
@@ -139,11 +153,11 @@ def _rounded_apart(model: keras.Model, cut: Cut) -> Iterator[Log]:
 
 
 def mixing_apart(
-    model: Any, dataset: Dataset, cut: Cut, *, placed: bool = False
+    model: Any, dataset: Dataset, cut: Cut, *, placed: bool = False, served: bool = False
 ) -> Iterator[Event]:
     """Return warnings if layers mix the samples of a batch, of which each part has some.
 
-    Parts are replicas', or micro-batches of a `placed` model.
+    Parts are replicas', those of `served` workers, or micro-batches of a `placed` model.
     """
     if cut.replicas < 2:
         return
@@ -158,10 +172,7 @@ def mixing_apart(
         yield Warned(
             message=f"{mix} the samples of a batch, and {where} those of its own part of {part}: "
             f"losses differ from those {whole}.",
-            suggestion=_IN_ONE_PART
-            if placed
-            else "Train on one device, or let it take its mean over all replicas: "
-            "keras.layers.BatchNormalization(synchronized=True) does.",
+            suggestion=_IN_ONE_PART if placed else _ON_ONE if served else _OVER_ALL,
         )
     if apart.adding:
         yield Warned(
@@ -169,11 +180,16 @@ def mixing_apart(
             f"the loss what is no mean over samples. Each of {cut.replicas} {what} adds that of "
             f"its own part of {part}, and the run trains on their mean: losses differ from those "
             f"{whole}.",
-            suggestion=_IN_ONE_PART if placed else "Train on one device for the loss as it is.",
+            suggestion=_IN_ONE_PART if placed else _ON_ONE,
         )
 
 
 _ON_REPLICAS = "replicas", "on each replica"
+_ON_ONE = "Train on one device for the loss as it is."
+_OVER_ALL = (
+    "Train on one device, or let it take its mean over all replicas: "
+    "keras.layers.BatchNormalization(synchronized=True) does."
+)
 _IN_ONE_PART = "Set distribution.placed.micro_batches to 1 for the losses of whole batches."
 
 

@@ -197,7 +197,8 @@ def _built(
     else:
         program = _default_steps(plan, dataset, model, spread, logical, cut, steps, tell, team, by)
     if spread.shares > 1:
-        for warned in replicas_apart(model, dataset, cut, program.optimizer):
+        served = spread.served is not None
+        for warned in replicas_apart(model, dataset, cut, program.optimizer, served=served):
             tell(warned)
     _refuse_unknown_monitor(plan, program)
     trained = program.optimizer, program.meters, program

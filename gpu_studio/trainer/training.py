@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from gpu_studio.contract import (
 from gpu_studio.contract.events import Event
 from gpu_studio.plan import Plan, listed, save
 from gpu_studio.trainer import checkpoints, devices, session, user_code
-from gpu_studio.trainer.callbacks import Hooks, make_callbacks
+from gpu_studio.trainer.callbacks import Hooks, called_by_each, make_callbacks
 from gpu_studio.trainer.checkpoints import Checkpoints, Elsewhere
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data.fingerprints import TRAINING, VALIDATION
@@ -71,15 +72,22 @@ def train_plan(
     telemetry = Telemetry(run, writer, context.meter, writes=team.writes)
     try:
         with devices.on_host():
-            callbacks = make_callbacks(made, run, context.base, writer.write)
-            hooks = Hooks(callbacks, made, writer.write)
-            if made.spread.served and not made.spread.served.together:
-                refuse_callbacks(listed(hooks.at_steps))
+            hooks = _hooks(run, made, writer, context.base, team)
             return _loop(run, made, writer, control, reached, telemetry, stored, hooks, team)
     finally:
         for code in user_code.codes_imported_by_name(plan, context.base):
             if code not in reported:  # a layer may import something only when it is trained
                 writer.write(code)
+
+
+def _hooks(run: RunDirectory, made: Session, writer: TakesEvents, base: Path, team: Team) -> Hooks:
+    callbacks, served = make_callbacks(made, run, base, writer.write), made.spread.served
+    if served is None and (said := called_by_each(callbacks, team.count)):
+        writer.write(said)
+    hooks = Hooks(callbacks, made, writer.write, writes=team.writes)
+    if served and not served.together:
+        refuse_callbacks(listed(hooks.at_steps))
+    return hooks
 
 
 def _keep_completed(plan: Plan, run: RunDirectory) -> None:

@@ -2,5 +2,6 @@
 
 from gpu_studio.trainer.callbacks.hooks import HookError, Hooks
 from gpu_studio.trainer.callbacks.made import make_callbacks
+from gpu_studio.trainer.callbacks.written_once import called_by_each
 
-__all__ = ["HookError", "Hooks", "make_callbacks"]
+__all__ = ["HookError", "Hooks", "called_by_each", "make_callbacks"]

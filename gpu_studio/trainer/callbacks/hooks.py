@@ -23,6 +23,7 @@ from gpu_studio.plan import choose_one, listed
 from gpu_studio.trainer.callbacks.answering import answering, at_home
 from gpu_studio.trainer.callbacks.kept import KeptAttributes
 from gpu_studio.trainer.callbacks.made import CsvOfEpochs, MadeCallback
+from gpu_studio.trainer.callbacks.written_once import only_writes, save_nothing
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 from gpu_studio.trainer.session import Session
 
@@ -47,8 +48,11 @@ class Hooks:
         made: Sequence[MadeCallback] = (),
         session: Session | None = None,
         tell: Callable[[Event], object] = lambda _event: None,
+        *,
+        writes: bool = True,
     ) -> None:
-        self._made, self._tell = list(made), tell
+        """Another process calls the same callbacks, and writes what they write, unless `writes`."""
+        self._made, self._tell, self._writes = list(made), tell, writes
         self.stopped_by = ""
         self._before: tuple[State, dict[str, np.ndarray]] | None = None
         self._stored: tuple[Mapping[str, Any], Mapping[str, np.ndarray]] | None = None
@@ -61,7 +65,7 @@ class Hooks:
         if session is None or not made:
             return
         self._session = session
-        self.model = answering(session)
+        self.model = self._answering()
         self._made.append(MadeCallback("history", keras.callbacks.History()))
         self._introduce()
         self._at_steps = self._overriding("on_train_batch_begin", "on_train_batch_end")
@@ -131,7 +135,7 @@ class Hooks:
         yield
         if not self._made:
             return
-        self.model, self.stopped_by = answering(self._session), ""
+        self.model, self.stopped_by = self._answering(), ""
         self._introduce()
         if begun:
             self._call("on_train_begin", {})
@@ -139,6 +143,12 @@ class Hooks:
                 if isinstance(each.callback, CsvOfEpochs):
                     each.callback.text = text
                     each.callback.go_on()
+
+    def _answering(self) -> Any:
+        model = answering(self._session)
+        if not self._writes:
+            save_nothing(model)
+        return model
 
     def _introduce(self) -> None:
         """Tell the callbacks the model, and how long this `fit` is: until the next phase begins."""
@@ -355,6 +365,8 @@ class Hooks:
         self._seconds += time.perf_counter() - began
 
     def _run(self, made: MadeCallback, hook: str, *given: Any) -> None:
+        if not self._writes and only_writes(made.callback):
+            return
         method = getattr(made.callback, hook)
 
         def work() -> None:

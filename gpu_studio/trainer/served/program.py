@@ -21,10 +21,17 @@ import tensorflow as tf
 from gpu_studio.contract import Warned, WorkerShare
 from gpu_studio.trainer.input_wait import operations_so_far, written_since
 from gpu_studio.trainer.keras_objects.objective import Judged
-from gpu_studio.trainer.layer_state import BatchPart, Caught, Changes, contribution, joined
+from gpu_studio.trainer.layer_state import (
+    BatchPart,
+    Caught,
+    Changes,
+    contribution,
+    is_random_state,
+    joined,
+)
 from gpu_studio.trainer.meters import Call, Deltas, Meters, added_up
 from gpu_studio.trainer.program import PARTED, Program
-from gpu_studio.trainer.replica_updates import in_one_place
+from gpu_studio.trainer.replica_updates import applying, in_one_place
 from gpu_studio.trainer.served.counting import counted
 from gpu_studio.trainer.served.dispatch import Dispatch
 from gpu_studio.trainer.served.homes import homes_of
@@ -209,6 +216,8 @@ class ServedProgram(Program):
         caught = super()._caught(number)
         if not self._served.together:
             for variable in self.model.non_trainable_variables:
+                if is_random_state(variable):
+                    continue  # to read it is to draw
                 if caught.get_current_value(variable) is None:
                     caught.state_mapping[id(variable)] = tf.identity(variable.value)
             self._read = dict(caught.state_mapping)
@@ -281,7 +290,7 @@ class ServedProgram(Program):
             for variable, *parts in zip(self._learning, *gradients, strict=True)
         ]
         with self.strategy.scope():
-            in_one_place(self.optimizer.apply, summed, self._learning)
+            in_one_place(applying(self.optimizer), summed, self._learning)
 
     def _count_of_batch(self, context: Any, weight: Any, judged: Judged) -> Any:
         """As of `Program`, where workers do not meet: all have counted their parts before."""

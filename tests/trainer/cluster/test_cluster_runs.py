@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,11 @@ from training_runs import (
     trained,
     until,
 )
+from written_code import Written
 
 from gpu_studio.contract import cluster_file, events
 from gpu_studio.plan import Plan
+from gpu_studio.plan.values import Callback
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.resume import choose
 
@@ -104,6 +107,36 @@ def test_that_two_workers_train_as_one_device_also_where_one_of_them_is_killed(
     assert not (folder / "1-worker-1" / "checkpoints").exists()
     rows = done.directory.scalars_file.read_text().splitlines()
     assert len(rows) == len(set(rows)), "an epoch stands twice in the scalars"
+
+
+CALLBACKS = """
+import os
+import keras
+
+class Saving(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.save_weights(f"own-{os.getpid()}.weights.h5")
+        open(f"called-{os.getpid()}", "w").close()
+
+def make():
+    best = keras.callbacks.ModelCheckpoint(f"best-{os.getpid()}.keras", monitor="loss")
+    return [Saving(), best, keras.callbacks.CSVLogger(f"epochs-{os.getpid()}.csv")]
+"""
+
+
+def test_that_each_worker_calls_callbacks_and_one_writes_what_they_save(
+    written: Written, tmp_path: Path
+) -> None:
+    callbacks = (Callback(f"{written(CALLBACKS)}:make"),)
+    short = plan(*CLUSTER, *PLAIN_STEPS, *UNJUDGED, "training.epochs=1")
+    made = replace(short, training=replace(short.training, callbacks=callbacks))
+    with running(made, tmp_path / "runs", trainer=warm_members.command()) as run:
+        done = run.finish()
+    assert done.code == 0, done.log
+    kinds = [each.name.partition("-")[0] for each in tmp_path.iterdir() if "-" in each.name]
+    assert sorted(kinds) == ["best", "called", "called", "epochs", "own"]
+    (said,) = [each.message for each in done.of(events.Log) if "calls Saving" in each.message]
+    assert said.startswith("Each of 2 workers calls Saving of own.py:make: a file that its own")
 
 
 @pytest.mark.whole(__file__)

@@ -12,6 +12,7 @@ import psutil
 import pytest
 import warm_members
 from training_runs import PLAIN_STEPS, Finished, Running, running, small_plan, trained
+from written_code import Written
 
 from gpu_studio.contract import cluster_file, events
 from gpu_studio.contract.event_parts import WorkerShare
@@ -79,6 +80,26 @@ def test_that_workers_together_train_as_one_device_and_stop_and_one_device_goes_
     assert rest.code == 0, rest.log
     assert first.losses | rest.losses == pytest.approx(alone.losses, abs=EQUAL, rel=EQUAL)
     assert rest.epochs[-1] == pytest.approx(alone.epochs[-1], abs=EQUAL, rel=EQUAL)
+
+
+READING = """
+import keras
+
+def build(input_shape, outputs):
+    recurrent = [keras.layers.Reshape((4, -1)), keras.layers.LSTM(4), keras.layers.Dense(outputs)]
+    return keras.Sequential([keras.Input(input_shape), *recurrent])
+"""
+
+
+def test_that_a_worker_alone_says_nothing_of_draws_where_no_layer_draws(
+    written: Written, tmp_path: Path
+) -> None:
+    own = ("model.name=", "model.options={}", f'model.python="{written(READING)}:build"')
+    short = (*SERVED, *PLAIN_STEPS, "training.epochs=1", "cluster.updates=async")
+    with running(plan(*own, *short), tmp_path / "runs", trainer=warm_members.command()) as run:
+        done = run.finish()
+    assert done.code == 0, done.of(events.Failed)
+    assert not [each.message for each in done.of(events.Log) if "draw" in each.message]
 
 
 @pytest.mark.whole(__file__)

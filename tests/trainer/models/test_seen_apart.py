@@ -97,6 +97,26 @@ def test_that_it_is_said_how_near_losses_come_where_parts_are_rounded_apart(
     assert not list(replicas_apart(keras.Sequential([model.layers[1]]), data, Cut(12, 6, 2)))
 
 
+def test_that_no_batch_normalisation_is_synchronized_over_workers_of_servers() -> None:
+    import keras
+
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.seen_apart import replicas_apart
+
+    data, cut = made_data.values((8,)), Cut(12, 6, 2)
+    whole = keras.layers.BatchNormalization(synchronized=True)
+    model = keras.Sequential([keras.Input((8,)), whole, keras.layers.Dense(1)])
+    assert not list(replicas_apart(model, data, cut))
+    (told,) = replicas_apart(model, data, cut, served=True)
+    assert told.message.startswith(
+        "Its batch normalisation normalises each worker's part of about 3 samples by itself"
+    )
+    assert told.suggestion.startswith("Workers of servers do not meet within a step")
+    centred = keras.Sequential([keras.Input((8,)), own_layers()["centred"]])
+    (mixed,) = replicas_apart(centred, data, cut, served=True)
+    assert mixed.suggestion == "Train on one device for the loss as it is."
+
+
 def test_that_only_what_draws_is_said_to_draw_other_numbers_in_each_part() -> None:
     import keras
 
