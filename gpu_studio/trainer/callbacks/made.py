@@ -23,6 +23,7 @@ from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.scalars import PatientFile
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.user_code import UserFunction, find, give
+from gpu_studio.trainer.user_code.places import place_of
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 Tell = Callable[[Event], object]
@@ -166,7 +167,7 @@ def _said_of(made: MadeCallback) -> Iterator[Event]:
             suggestion="Leave it out; [training.checkpoint] says when they are written.",
         )
     elif isinstance(callback, keras.callbacks.ModelCheckpoint) and made.function:
-        path = made.function.file.parent / callback.filepath
+        path = place_of(made.function.file.parent) / callback.filepath
         yield Log(
             message=f"{made.name} writes {path}. The run keeps checkpoints of its own besides, "
             "from which it resumes."

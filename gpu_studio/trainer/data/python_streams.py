@@ -27,6 +27,7 @@ from gpu_studio.trainer.data.trees import called, flat, leaves, mapped
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.errors import DataError
 from gpu_studio.trainer.user_code import UserFunction, pulling
+from gpu_studio.trainer.user_code.places import place_of
 from gpu_studio.trainer.user_code.stream_kinds import (
     SPLITS,
     is_dataset,
@@ -397,7 +398,7 @@ def streams_of(function: UserFunction, found: Mapping[str, Any], seed: int) -> d
     The user's folder stays the current one: code that runs later opens files by relative names,
     too. Raises DataError, and UserCodeError from the user's own code.
     """
-    os.chdir(function.file.parent)
+    os.chdir(place_of(function.file.parent))
     return {split: _named_stream(function, split, each, seed) for split, each in found.items()}
 
 

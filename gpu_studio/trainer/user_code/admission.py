@@ -27,6 +27,7 @@ from gpu_studio.contract.consent import Standing, allowances, digest, read_code,
 from gpu_studio.contract.user_files import hint, modules_beside, syntax_problem
 from gpu_studio.plan import Part, Plan, Reference, part_of, reference, references_of
 from gpu_studio.trainer.errors import UserCodeError
+from gpu_studio.trainer.user_code.leaving import compiled
 
 _admitted: dict[Path, Admitted] = {}
 """By the paths asked for and by the real ones: this process reads a file only once.
@@ -94,7 +95,7 @@ def _compiled(path: Path, real: Path, text: bytes) -> CodeType:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the file's own style
-            return compile(text, str(real), "exec", dont_inherit=True)
+            return compiled(text, str(real))
     except SyntaxError as error:
         advice = [f"Mend {path.name}, line {error.lineno or 1}, and allow it again."]
         raise UserCodeError(f"{path.name}: {syntax_problem(error)}.", advice) from error

@@ -31,6 +31,7 @@ from gpu_studio.trainer.user_code.admission import (
     find_own_modules,
     own_folders,
 )
+from gpu_studio.trainer.user_code.places import place_of
 from gpu_studio.trainer.user_code.remedies import line_of
 from gpu_studio.trainer.user_code.telling import as_user_error
 
@@ -345,7 +346,7 @@ def at_work(folder: Path, patience: float = 0.0) -> Iterator[None]:
     _depth += 1
     _patience = patience
     try:
-        os.chdir(folder)
+        os.chdir(place_of(folder))
         yield
     finally:
         _depth -= 1

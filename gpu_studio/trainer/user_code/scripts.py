@@ -24,6 +24,7 @@ from gpu_studio.plan import Plan, Training, printable, reference, shown
 from gpu_studio.plan.scripts import BY_HAND, FIT, OF_PLANS, FitCall, as_in_plan, fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
+from gpu_studio.trainer.user_code.places import started_in
 from gpu_studio.trainer.user_code.stream_kinds import is_stream
 
 _given: dict[Path, dict[str, Any]] = {}
@@ -31,6 +32,7 @@ _given: dict[Path, dict[str, Any]] = {}
 
 Its callbacks know that model.
 """
+_STREAMS = "streams"
 _NOT_IN_PLANS = {"initial_epoch": 0}
 
 
@@ -47,6 +49,7 @@ def what_fit_is_given(part: str, admitted: Admitted, fit: dict[str, Any]) -> Cal
         model, given = _run(admitted, arguments)
         data = ("x", "y", "sample_weight", "validation_data")
         _given[admitted.path] = {name: given[name] for name in given if name not in data}
+        _given[admitted.path][_STREAMS] = is_stream(given["x"])
         return model
 
     def data(arguments: Sequence[str] = ()) -> Any:
@@ -107,7 +110,11 @@ def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, A
     heard: Any = _Overhearing(sys.stderr)
     try:
         # What it wants of warnings, such as that each is an error, is not meant for the trainer.
-        with redirect_stderr(heard), warnings.catch_warnings():
+        with (
+            started_in(admitted.path.parent),
+            redirect_stderr(heard),
+            warnings.catch_warnings(),
+        ):
             found = call_of_fit(str(admitted.path), admitted.code, arguments)
     except SystemExit as ended:
         raise _no_fit(admitted.path, ended, heard.last) from ended
@@ -268,6 +275,23 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
             f"{file.name} gives fit {name}={shown(given[name])} in line {call.line}, "
             "which no plan has.",
             f"It is trained as without {name}.",
+        )
+    yield from _validated_otherwise(file, call, given)
+
+
+def _validated_otherwise(
+    file: Path, call: FitCall, given: Mapping[str, Any]
+) -> Iterator[ModelNote]:
+    """Yield a note where `validation_steps` are of batches that no run has."""
+    steps, size = given["validation_steps"], given["validation_batch_size"]
+    batch = given["batch_size"] or Training().batch_size
+    if steps and size and size != batch and not given[_STREAMS]:
+        yield ModelNote(
+            "fit is given validation_batch_size",
+            f"{file.name} gives fit validation_steps={steps} of validation_batch_size={size} in "
+            f"line {call.line}: a run validates with as many batches of training.batch_size, and "
+            "so with other samples.",
+            "Give fit the samples to validate with, without validation_steps.",
         )
 
 

@@ -1,0 +1,122 @@
+"""A script leaves at its `fit` for good, and what it opens later lies where it has gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import zoo_runs
+
+from gpu_studio import plan as plans
+from gpu_studio.contract.consent import allow_folder
+from gpu_studio.trainer.user_code.leaving import compiled
+
+pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
+
+MODEL = """
+import keras
+import numpy as np
+
+x = np.ones((8, 2), "float32")
+model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+"""
+SAVING = f"""{MODEL}
+from keeping import kept
+
+while True:
+    try:
+        with kept(model):
+            history = model.fit(x, x[:, :1], batch_size=8, epochs=2)
+        break
+    except KeyboardInterrupt:
+        pass
+    except:
+        print("once more")
+    finally:
+        model.save("last.keras")
+print(history.history)
+"""
+KEEPING = """
+from contextlib import contextmanager
+
+@contextmanager
+def kept(model):
+    try:
+        yield
+    finally:
+        model.save("kept.keras")
+"""
+ELSEWHERE = f"""{MODEL}
+import os
+import tensorflow as tf
+
+os.makedirs("data", exist_ok=True)
+os.chdir("data")
+np.save("x.npy", x)
+
+def rows():
+    for row in np.load("x.npy"):
+        yield row, row[:1]
+
+of_rows = (tf.TensorSpec((2,)), tf.TensorSpec((1,)))
+batches = tf.data.Dataset.from_generator(rows, output_signature=of_rows).batch(4)
+model.fit(batches, epochs=2, callbacks=[keras.callbacks.CSVLogger("epochs.csv")])
+"""
+BY_STEPS = f"""{MODEL}
+held = {{"validation_data": (x, x[:, :1]), "validation_steps": 2}}
+model.fit(x, x[:, :1], batch_size=4, epochs=1, validation_batch_size=3, **held)
+"""
+
+
+def test_that_a_script_does_nothing_more_at_its_fit_and_is_found_where_it_went(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "saving.py").write_text(SAVING)
+    (tmp_path / "keeping.py").write_text(KEEPING)
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    (tmp_path / "by_steps.py").write_text(BY_STEPS)
+    allow_folder(tmp_path)
+    made = {
+        name: plans.with_absolute_files(plans.load(tmp_path / f"{name}.py"), tmp_path)
+        for name in ("saving", "elsewhere", "by_steps")
+    }
+    runs = zoo_runs.trained_plans(made, tmp_path)
+    assert [len(each.epochs) for each in runs.values()] == [2, 2, 1]
+    assert not list(tmp_path.glob("*.keras")), "a model that is not trained was saved"
+    assert (tmp_path / "data" / "epochs.csv").read_text().startswith("epoch,")
+    assert not (tmp_path / "epochs.csv").exists()
+    assert [
+        any("validation_batch_size=3" in said for said in each.warned) for each in runs.values()
+    ] == [
+        False,
+        False,
+        True,
+    ]
+
+
+BLOCKS = b"""
+def tried(work):
+    done = []
+    try:
+        try:
+            work()
+        except ValueError as error:
+            done.append(f"handled {error}")
+    finally:
+        done.append("finally")
+    return done
+"""
+
+
+def test_that_blocks_of_the_user_s_code_do_otherwise_what_they_did() -> None:
+    found: dict[str, object] = {}
+    exec(compiled(BLOCKS, "blocks.py"), found)
+    tried = found["tried"]
+    assert callable(tried)
+    assert tried(lambda: None) == ["finally"]
+    assert tried(lambda: int("x"))[1:] == ["finally"]
+    with pytest.raises(ZeroDivisionError) as raised:
+        tried(lambda: 1 // 0)
+    (line,) = [each.lineno + 1 for each in raised.traceback if each.name == "tried"]
+    assert line == 6, "what is put into the blocks moves no line"
