@@ -113,7 +113,7 @@ NOTHING_YET = (
 class DevicesFile(QObject):
     """Writes what the sampler knows now.
 
-    `told(text)` reports success, `failed(text)` a failure.
+    `reported(text)` reports success, `failed(text)` a failure.
     """
 
     reported = Signal(str)

@@ -29,7 +29,7 @@ _MOST = 400
 
 
 class DeviceLegend(Legend):
-    """Asks for little room, because the words give way."""
+    """Asks for little space, because the words are cut first."""
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """One line; a little width is enough."""

@@ -69,7 +69,7 @@ class ProcessesModel(PlainTable[OnDevice]):
     headers = ("PID", "User", "Command", "On", "Memory")
     right = frozenset({MEMORY})
     brief = False
-    """Whether there is little room.
+    """Whether there is little space.
 
     A user who is somebody else stands before the command, and no share of the CPU.
     """

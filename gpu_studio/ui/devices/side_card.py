@@ -236,11 +236,11 @@ class ProcessesPane(QWidget):
         if kept is not None:
             self._choose(kept)
         self._allow()
-        if not self.ending.busy and not self.words.property("told"):
+        if not self.ending.busy and not self.words.property("said"):
             self.words.setText(_summary(picture))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Where room is short the user stands before the command."""
+        """Where space is short the user stands before the command."""
         super().resizeEvent(event)
         wide = self.width() >= _WIDE
         self.table.set_widths(_WIDTHS if wide else _NARROW, stretch=COMMAND)
@@ -323,7 +323,7 @@ class ProcessesPane(QWidget):
         dialog.show()
 
     def _tell(self, words: str) -> None:
-        self.words.setProperty("told", True)
+        self.words.setProperty("said", True)
         self.words.setText(words)
         self._allow()
 
@@ -336,7 +336,7 @@ def _summary(picture: MachinePicture) -> str:
     some = (
         ""
         if not reasons
-        else f"{plural(len(processes.why), 'card')} not told: {', '.join(reasons)}"
+        else f"{plural(len(processes.why), 'card')} not listed: {', '.join(reasons)}"
     )
     on_cards = len({each.pid for each in processes.processes})
     on_host = len(host.processes) if host else 0

@@ -141,10 +141,10 @@ STYLES: Final[Mapping[Path, tuple[float, ...]]] = {
     "SYS": (2, 3),
     "?": (1, 5),
 }
-"""The dashes of each way over PCIe, in pen widths; the farther, the more broken."""
+"""The dashes of each path over PCIe, in pen widths; the farther, the more broken."""
 _RAIL = 2.5
 _CENTRE = Qt.AlignmentFlag.AlignCenter
-_ROOM = 4.0
+_PADDING = 4.0
 
 
 class TopologyPainting:
@@ -189,7 +189,7 @@ class TopologyPainting:
         self._painter.setPen(self._pen(self._tokens.muted, 1.5, STYLES[bracket.path]))
         first, last = layout.x(bracket.parts[0]), layout.x(bracket.parts[-1])
         self._painter.drawLine(QLineF(first, y, last, y))
-        # A foot is too short for dashes: those of the bracket tell the way.
+        # A foot is too short for dashes: those of the bracket show the path.
         self._painter.setPen(self._pen(self._tokens.muted, 1.5, ()))
         for part, below in zip(bracket.parts, bracket.below, strict=True):
             foot = layout.nodes_top if below is None else layout.level_line(below) - 16
@@ -214,7 +214,7 @@ class TopologyPainting:
             )
         version = f" {rail.version}" if rail.version else ""
         words = (f"NVLink{version} ×{rail.nvlinks}", f"NV{rail.nvlinks}", str(rail.nvlinks))
-        area = QRectF(first + _ROOM, y - 8, last - first - 2 * _ROOM, 16)
+        area = QRectF(first + _PADDING, y - 8, last - first - 2 * _PADDING, 16)
         self._write(area, words, self._tokens.text, self._tokens.raised)
 
     def _paint_card(self, column: int, name: str, place: int) -> None:
@@ -229,16 +229,18 @@ class TopologyPainting:
     def _write(self, area: QRectF, words: Sequence[str], colour: str, ground: str = "") -> None:
         """Write the longest of the words that fits; the shortest is written in any case."""
         metrics = self._painter.fontMetrics()
-        fits = (text for text in words if metrics.horizontalAdvance(text) + _ROOM <= area.width())
+        fits = (
+            text for text in words if metrics.horizontalAdvance(text) + _PADDING <= area.width()
+        )
         text = next(fits, words[-1])
         if ground:
-            width = metrics.horizontalAdvance(text) + 2 * _ROOM
+            width = metrics.horizontalAdvance(text) + 2 * _PADDING
             self._painter.fillRect(
                 QRectF(area.center().x() - width / 2, area.top(), width, area.height()),
                 QColor(ground),
             )
         self._painter.setPen(QColor(colour))
-        # The shortest word may be wider than its room: it stands over both edges alike.
+        # The shortest word may be wider than its place: it stands over both edges alike.
         self._painter.drawText(area.adjusted(-20, 0, 20, 0), _CENTRE, text)
 
     def _pen(self, colour: str, width: float, dash: tuple[float, ...]) -> QPen:
@@ -254,7 +256,7 @@ _FRAME = 8
 
 
 class TopologyPane(QScrollArea):
-    """The drawing first, then the advice, then the matrix; what has no room is scrolled to."""
+    """The drawing first, then the advice, then the matrix; what does not fit is scrolled to."""
 
     def __init__(
         self, theme: ThemeManager, checkup: Checkup, parent: QWidget | None = None

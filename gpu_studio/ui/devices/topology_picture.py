@@ -65,8 +65,8 @@ class Band:
 class TopologyPicture:
     """What is drawn.
 
-    `order` has the place in `Topology.nodes` of each column, `levels` the ways that there are, the
-    nearest first.
+    `order` has the place in `Topology.nodes` of each column, `levels` the kinds of path that there
+    are, the nearest first.
     """
 
     order: tuple[int, ...] = ()
@@ -124,7 +124,7 @@ def _sentence(topology: Topology, joint: Joint) -> str:
     pcie = (
         f"{joint.path}: over {PATHS[joint.path]}"
         if joint.path != "?"
-        else "the way over PCIe is unknown"
+        else "the path over PCIe is unknown"
     )
     peers = {
         True: "they read each other's memory",
@@ -317,7 +317,7 @@ class TopologyLayout:
         return QRectF(left + 1, top, right - left - 2, self.captions_top + CAPTION - top)
 
     def level_line(self, path: Path) -> float:
-        """The height of the brackets of one kind; the nearest way is the lowest."""
+        """The height of the brackets of one kind; the nearest path is the lowest."""
         number = self.picture.levels.index(path)
         return self.nodes_top - MARGIN - LEVEL * number - 8
 

@@ -74,7 +74,7 @@ class Paragraph(Label):
     """Wrapped text of several lines that can be selected and copied.
 
     A word that is too long for its place is cut itself, and makes nothing beside it wider than the
-    window has room for.
+    window has space for.
     """
 
     def __init__(self, text: str = "", role: Role = "text", parent: QWidget | None = None) -> None:
@@ -84,7 +84,7 @@ class Paragraph(Label):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for a word, but for no more than so many wide letters."""
+        """Space for a word, but for no more than so many wide letters."""
         hint = super().minimumSizeHint()
         return QSize(
             min(hint.width(), self.fontMetrics().horizontalAdvance("M" * _LONGEST_WORD)),
@@ -118,7 +118,7 @@ class Elided(Label):
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for its letters: the rest may be cut."""
+        """Space for its letters: the rest may be cut."""
         few = self.fontMetrics().horizontalAdvance(f"{'M' * self._letters}…")
         return QSize(min(few, super().sizeHint().width()), super().minimumSizeHint().height())
 

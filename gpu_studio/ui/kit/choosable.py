@@ -139,7 +139,7 @@ class ChoiceRow(Choosable):
 
     A `place` gives a device's dot.
 
-    In `one_line` what it means stands beside the title, and is cut where room is short.
+    In `one_line` what it means stands beside the title, and is cut where space is short.
     """
 
     def __init__(

@@ -29,9 +29,9 @@ class CodeView(QPlainTextEdit):
         flags = Qt.TextInteractionFlag
         self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
         self.numbers = _Numbers(self)
-        self.blockCountChanged.connect(self._make_room)
+        self.blockCountChanged.connect(self._fit_margin)
         self.updateRequest.connect(self._scroll_numbers)
-        self._make_room()
+        self._fit_margin()
 
     @property
     def margin(self) -> int:
@@ -58,7 +58,7 @@ class CodeView(QPlainTextEdit):
             top += self.blockBoundingRect(block).height()
             block = block.next()
 
-    def _make_room(self) -> None:
+    def _fit_margin(self) -> None:
         self.setViewportMargins(self.margin, 0, 0, 0)
 
     def _scroll_numbers(self, area: QRect, by: int) -> None:

@@ -140,7 +140,7 @@ class ChoiceOption(OptionButton):
 
 
 def tab_bar(name: str) -> QTabBar:
-    """A row without tabs yet, with no line under it; `name` is told to those who do not see it."""
+    """A row without tabs yet, with no line under it; a screen reader says `name`."""
     tabs = QTabBar()
     tabs.setAccessibleName(name)
     tabs.setDrawBase(False)

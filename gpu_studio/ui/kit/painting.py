@@ -107,7 +107,7 @@ class PaintedLine(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """One line, as wide as there is room."""
+        """One line, as wide as there is space."""
         return QSize(_WIDTH, self.fontMetrics().height() + 4)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name

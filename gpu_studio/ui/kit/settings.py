@@ -49,7 +49,7 @@ QUIT = Setting(
 NOTIFY = Setting(
     "window/notify",
     "yes",
-    "yes or no: whether the desktop is told when a run has ended.",
+    "yes or no: whether the desktop shows a message when a run has ended.",
     chosen=True,
 )
 SECONDS = Setting(

@@ -132,7 +132,7 @@ class TimelineRow(QWidget):
         self.update()
 
     def set_low(self, low: bool) -> None:
-        """Take less room, or as much as usual."""
+        """Take less space, or as much as usual."""
         self._height = _LOW if low else _HEIGHT
         self.updateGeometry()
 

@@ -348,7 +348,7 @@ class PaintedCell(QStyledItemDelegate):
         painter.restore()
 
     def draw(self, painter: QPainter, area: QRectF, index: Index, text: str) -> None:
-        """Draw what the cell holds into its room."""
+        """Draw what the cell holds into its area."""
         raise NotImplementedError
 
 

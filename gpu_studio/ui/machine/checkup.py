@@ -61,7 +61,7 @@ class _Advice:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What the doctor told."""
+    """What the doctor reported."""
 
     findings: tuple[Finding, ...] = ()
     topology: Topology = field(default_factory=Topology)
@@ -110,7 +110,7 @@ class Checkup(QObject):
 
     @property
     def topology(self) -> Topology | None:
-        """How the cards are joined; None as long as the doctor has told nothing."""
+        """How the cards are joined; None as long as the doctor has reported nothing."""
         return self.diagnosis.topology if self.diagnosis else None
 
     def follow_topology(self, show: Callable[[Topology | None], None]) -> None:
@@ -145,10 +145,10 @@ class Checkup(QObject):
         self._ask(self._whole, examining=True)
 
     def renew(self) -> None:
-        """Examine another machine: nothing that was told before holds."""
+        """Examine another machine: nothing that was known before holds."""
         self.cancel()
-        told, self.diagnosis, self.examined, self.error = self.topology, None, False, ""
-        if told is not None:
+        before, self.diagnosis, self.examined, self.error = self.topology, None, False, ""
+        if before is not None:
             self.rejoined.emit(None)
         self.glance()
 

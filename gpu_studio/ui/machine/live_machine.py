@@ -85,7 +85,7 @@ class LiveMachine(QObject):
         from gpu_studio.hardware.device_rows import me
 
         machine = self._inventory.machine
-        # What nobody looks at is older than what the inventory told.
+        # What nobody looks at is older than what the inventory reported.
         fresh = self._sampler.watched
         return (
             machine_now(machine, self._sampler.picture, me())

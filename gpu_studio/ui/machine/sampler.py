@@ -26,7 +26,7 @@ LOW_RATE_HZ = 0.2
 IN_THE_BACKGROUND = ("fast", "slow", "processes")
 """What alerts and a history without gaps need while a run goes on and nobody looks."""
 TOGETHER_MS = 60
-"""What comes within this time is told as one change.
+"""What comes within this time is reported as one change.
 
 The classes of one second come a few milliseconds apart.
 """

@@ -337,8 +337,8 @@ class WholeNumber(QAbstractSpinBox):
 
     def _fit_words(self) -> None:
         line, (words, shorter) = self.lineEdit(), self._waiting
-        room = line.width() - line.textMargins().left() - _PADDING
-        fits = line.fontMetrics().horizontalAdvance(words) <= room
+        width = line.width() - line.textMargins().left() - _PADDING
+        fits = line.fontMetrics().horizontalAdvance(words) <= width
         line.setPlaceholderText(words if fits else shorter)
 
     def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name

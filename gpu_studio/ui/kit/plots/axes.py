@@ -33,8 +33,8 @@ class Scale:
     """A kind of vertical axis.
 
     `heights` maps values to heights (not a number where a value has none), `fit` widens what is to
-    be seen, in heights, to a round range with room for some rows, `ticks` names heights in a range,
-    about one for each row.
+    be seen, in heights, to a round range with space for some rows, `ticks` names heights in a
+    range, about one for each row.
     """
 
     heights: Callable[[Array], Array]
@@ -194,7 +194,7 @@ class StepRuler(Ruler):
 
     `steps` had been trained at `times` (seconds since 1970), both shape (points,) with at least
     one, and sorted. In between they are taken to pass evenly; before the first and after the last
-    nothing passes. So what takes time but trains nothing, as a pause does, takes no room. Places
+    nothing passes. So what takes time but trains nothing, as a pause does, takes no space. Places
     count from the step `first`.
 
     Where more is known of a while, `near` has its times and steps, which then count. What earlier

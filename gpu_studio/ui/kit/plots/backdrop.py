@@ -70,7 +70,7 @@ class Backdrop:
     clock: float | None = None
 
     def paint(self, painter: QPainter, whole: QRectF) -> None:
-        """Paint everything; `whole` is the surface with the room for labels around `area`."""
+        """Paint everything; `whole` is the surface with the margins for labels around `area`."""
         painter.fillRect(whole, QColor(self.tokens.surface))
         painter.setFont(font("caption"))
         self._paint_spans(painter)
@@ -93,7 +93,7 @@ class Backdrop:
 
     @property
     def rows(self) -> int:
-        """How many rows of the grid there is room for."""
+        """How many rows of the grid there is space for."""
         least = 2 if self.area.height() >= _LEAST_FOR_TWO_ROWS else 1
         return max(min(int(self.area.height() // _PIXELS_PER_ROW), _MOST_ROWS), least)
 
@@ -149,7 +149,7 @@ class Backdrop:
                 self._paint_line(painter, round(self.y_of(limit.value)), self.tokens.bad)
 
     def paint_limit_names(self, painter: QPainter) -> None:
-        """Name each limit at its right end, over the line if there is room, if the plot is high."""
+        """Name each limit at its right end, over the line if that fits, if the plot is high."""
         painter.setFont(font("caption"))
         high = QFontMetricsF(painter.font()).height()
         for limit in self.limits if self.area.height() >= _LEAST_FOR_LIMIT else ():
@@ -224,7 +224,7 @@ _APART: Final[dict[MarkKind, float]] = {
     "rate": 10.0,
 }
 _APART_ELSE = 8.0
-_MOST_TOLD = 3
+_MOST_LISTED = 3
 _STRIDES = (1, 2, 5)
 
 
@@ -264,7 +264,7 @@ class PlotMarks:
         """The words of the marks within `reach` of a place; of many the first and the last."""
         first, places = self.seen(ruler, place - reach, place + reach)
         count = len(places)
-        if count <= _MOST_TOLD:
+        if count <= _MOST_LISTED:
             yield from (self.words(first + number) for number in range(count))
         else:
             yield f"{count} marks from “{self.words(first)}” to “{self.words(first + count - 1)}”"

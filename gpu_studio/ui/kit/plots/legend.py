@@ -115,10 +115,10 @@ def find_places(
 ) -> list[LegendPlace]:
     """The places in so many lines of `width` pixels.
 
-    In the first form in which all entries have room.
+    In the first form in which all entries fit.
 
-    Where there is none, as many as have room in the closest, with room behind them for the number
-    of the others.
+    Where there is none, as many as fit in the closest, with space behind them for the number of the
+    others.
     """
     widths = [width] * lines
     for form in range(len(SAMPLES)):
@@ -219,7 +219,7 @@ class Legend(QWidget):
         if tuple(entries) != self._entries:
             self._entries = tuple(entries)
             self._tell()
-            self._ask_for_room()
+            self._request_width()
             self.update()
 
     def make_switchable(self, hidden: Iterable[str] = ()) -> None:
@@ -251,12 +251,12 @@ class Legend(QWidget):
         return QSize(self._wanted, self._lines * self._line_height())
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for one short entry, or for several in the closest form."""
+        """Space for one short entry, or for several in the closest form."""
         closest = min(self._total(CLOSEST), self._wanted)
         return QSize(min(max(_LEAST, closest), _ENOUGH), self.sizeHint().height())
 
     def set_lines(self, lines: int) -> None:
-        """Have room for so many lines of entries, one over the other."""
+        """Have space for so many lines of entries, one over the other."""
         if lines != self._lines:
             self._lines = lines
             self.updateGeometry()
@@ -331,10 +331,10 @@ class Legend(QWidget):
         names = ", ".join(texts)
         self.setAccessibleName(f"Curves: {names}" if self._switchable else names)
 
-    def _ask_for_room(self) -> None:
+    def _request_width(self) -> None:
         """A new figure must not ask for a new layout each time.
 
-        The room only grows, but for other curves.
+        The width only grows, but for other curves.
         """
         wanted = self._total(0)
         names = tuple(entry.name for entry in self._entries)
@@ -399,7 +399,7 @@ class Legend(QWidget):
             super().contextMenuEvent(event)
 
     def event(self, event: QEvent) -> bool:
-        """Name in the tooltip what there is no room for now."""
+        """Name in the tooltip what does not fit now."""
         if event.type() == QEvent.Type.ToolTip:
             missing = ", ".join(entry.text for entry in self.left_out)
             texts = f"Not visible here: {missing}." if missing else ""

@@ -336,7 +336,7 @@ class Average:
         if version != self._of:
             self._of, self._done = version, 0
             self.pyramid.cut(0)
-        self._make_room(len(y))
+        self._reserve(len(y))
         new = slice(self._done, len(y))
         self._found[:, new] = self._averages(y, weight, thinned)
         self._values[new] = _values(self._found[:, new], y[new])
@@ -363,7 +363,7 @@ class Average:
             else (0.0, 0.0)
         )
 
-    def _make_room(self, points: int) -> None:
+    def _reserve(self, points: int) -> None:
         if points > len(self._values):
             more = max(points, 2 * len(self._values)) - len(self._values)
             self._found, self._values = (

@@ -204,7 +204,7 @@ class TimePlot(CardFrame):
     def set_legend(self, entries: Sequence[LegendEntry]) -> None:
         """Show these names and newest values."""
         self.legend.set_entries(entries)
-        # At once: a frame drawn before the layout would leave names out for which there is room.
+        # At once: a frame drawn before the layout would leave names out for which there is space.
         self.body.activate()
 
     def refresh(self) -> None:
@@ -309,7 +309,7 @@ class PlotPicture:
         painter.drawText(QPointF(_SIDE, whole.height() - 9), self.caption)
 
     def _backdrop(self) -> Backdrop:
-        """The canvas's own, in the room that there is here, and always with the axis named."""
+        """The canvas's own, in the area that there is here, and always with the axis named."""
         width, height = self.size.width() - 2 * _SIDE, self.size.height() - _HEAD - _FOOT
         area = QRectF(LEFT, TOP, width - LEFT - _SIDE, height - TOP - BOTTOM_WITH_TIMES)
         return replace(self.canvas.backdrop, area=area, times_shown=True, focused=False)

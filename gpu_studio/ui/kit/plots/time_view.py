@@ -35,7 +35,7 @@ class Extent:
 
     @property
     def end(self) -> float:
-        """The end of the whole axis: a live one is a round number and has room to grow."""
+        """The end of the whole axis: a live one is a round number and has space to grow."""
         if not self.live:
             return max(self.duration * _MARGIN, self.least)
         shortest = _SHORTEST_LIVE * self.least
