@@ -86,7 +86,7 @@ class BenchmarkJobs(QObject):
         self.ended.emit(end)
 
     def _fail(self, _error: Exception) -> None:
-        """A defect: it is told by whoever raises it, and the next can be measured."""
+        """A defect: whoever raises it reports it, and the next can be measured."""
         self.measuring, self.words, self.rows = "", "", ()
         self.changed.emit()
 

@@ -71,7 +71,7 @@ class ShownBenchmark:
 
 
 class BenchmarkView(LabView):
-    """Shows what it is told to; what is pressed in it are actions, or told by its parts."""
+    """Shows what it is given; what is pressed in it are actions, or signals of its parts."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ _EXPORTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the section is given of the window: ways to ask for what it does not know itself."""
+    """What the section is given of the window: it asks them for what it does not know."""
 
     machine: Callable[[], Machine | None]
     plan: Callable[[], AbsolutePlan | None]
@@ -309,7 +309,7 @@ class BenchmarksSection(LabSection):
             chosen = self.shelf.chosen(self._shown)
             shown = ShownBenchmark(benchmark, results, chosen, links=self._links(chosen))
         self._view.show_benchmark(shown)
-        self.told.emit()
+        self.line_changed.emit()
         self.look_again()
 
     def _follow_jobs(self) -> None:

@@ -106,7 +106,7 @@ class HandBoard(QWidget):
         return QRectF(number * width, 0, width, self.height())
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for the longest lane, and for one operation more."""
+        """Space for the longest lane, and for one operation more."""
         devices = [one.device for one in self._placement.operations]
         longest = max((devices.count(each) for each in devices), default=0)
         high = _HEAD + (longest + 1) * (_CHIP + _GAP)

@@ -170,7 +170,7 @@ class LineDelegate(QStyledItemDelegate):
 
     def _paint_entry(self, painter: QPainter, area: QRectF, entry: LabEntry) -> None:
         tokens = self._theme.tokens
-        room = _title_size(entry, round(area.width()) + 2 * _PADDING)[0]
+        width = _title_size(entry, round(area.width()) + 2 * _PADDING)[0]
         ink = {"muted": tokens.muted, "bad": tokens.bad}.get(entry.tone, tokens.text)
         upper = QRectF(area.left(), area.top(), area.width(), _LINE)
         below = _LINE if entry.state or entry.running else 0
@@ -188,7 +188,7 @@ class LineDelegate(QStyledItemDelegate):
         painter.setFont(font("strong"))
         painter.setPen(QColor(tokens.text))
         painter.drawText(
-            QRectF(area.left(), area.top(), room, area.height() - below), int(_TITLE), entry.title
+            QRectF(area.left(), area.top(), width, area.height() - below), int(_TITLE), entry.title
         )
 
     def _paint_dot(self, painter: QPainter, line: QRectF) -> None:
@@ -204,9 +204,9 @@ def _title_size(entry: LabEntry, width: int) -> tuple[int, int]:
     """The width for the title beside the figure, and the height that it takes there."""
     inside = width - 2 * _PADDING
     figure = QFontMetrics(font("caption")).horizontalAdvance(_figure(entry, inside))
-    room = inside - (figure + GRID if figure else 0)
-    area = QFontMetrics(font("strong")).boundingRect(0, 0, room, 400, int(_TITLE), entry.title)
-    return room, area.height()
+    beside = inside - (figure + GRID if figure else 0)
+    area = QFontMetrics(font("strong")).boundingRect(0, 0, beside, 400, int(_TITLE), entry.title)
+    return beside, area.height()
 
 
 def _figure(entry: LabEntry, width: float) -> str:

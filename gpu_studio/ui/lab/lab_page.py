@@ -104,7 +104,7 @@ class LabPage(Page):
             button.hide()
         section.changed.connect(self._fill)
         section.wanted.connect(partial(self._want, section))
-        section.told.connect(self._tell)
+        section.line_changed.connect(self._tell)
 
     def _want(self, section: LabSection, key: str) -> None:
         self._fill()

@@ -37,12 +37,12 @@ class LabSection(QObject):
     """A half of the page, to be subclassed.
 
     `changed` fires when its entries are others, `wanted` with the key of one that shall be shown,
-    as after it was made, and `told` when the line beside the page's heading is another.
+    as after it was made, and `line_changed` when the line beside the page's heading is another.
     """
 
     changed = Signal()
     wanted = Signal(str)
-    told = Signal()
+    line_changed = Signal()
 
     name = ""
     """Tells it from the other sections, for what the page remembers."""

@@ -16,23 +16,23 @@ class Flow(NamedTuple):
     lines: int
 
 
-def flow(title: float, widths: Sequence[float], room: float, *, right: bool = False) -> Flow:
-    """Place entries of these widths in `room` pixels, after a title that is so wide.
+def flow(title: float, widths: Sequence[float], width: float, *, right: bool = False) -> Flow:
+    """Place entries of these widths in `width` pixels, after a title that is so wide.
 
     Beside the title they stand at its end or, with `right`, at the right end.
     """
     whole = sum(widths)
-    if title + whole <= room:
-        x = room - whole if right else title
+    if title + whole <= width:
+        x = width - whole if right else title
         places = []
-        for width in widths:
+        for each in widths:
             places.append((x, 0))
-            x += width
+            x += each
         return Flow(tuple(places), 1)
     x, line, places = 0.0, 1, []
-    for width in widths:
-        if x > 0 and x + width > room:
+    for each in widths:
+        if x > 0 and x + each > width:
             x, line = 0.0, line + 1
         places.append((x, line))
-        x += width
+        x += each
     return Flow(tuple(places), line + 1)

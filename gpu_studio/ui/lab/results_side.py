@@ -163,14 +163,14 @@ def _over(count: int) -> int:
 
 
 class _Value(Paragraph):
-    """A value that is cut between any of its parts, so that it takes no more than its room."""
+    """A value that is cut between any of its parts, so that it takes no more than its place."""
 
     def __init__(self, value: str) -> None:
         super().__init__(_BREAKABLE.sub("\\g<0>\u200b", value))
         self.setAccessibleName(value)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for a part of it."""
+        """Space for a part of it."""
         return QSize(_LEAST_VALUE, super().minimumSizeHint().height())
 
 

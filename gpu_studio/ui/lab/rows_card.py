@@ -98,8 +98,10 @@ class RowsCard(CardFrame):
         self, words: str, changes: Sequence[RowChange], machine: Sequence[str]
     ) -> None:
         """Show what has changed, the most first; `machine` is what else differs."""
-        told = [each for each in changes if each.is_clear]
-        many = f"{len(told)} of {plural(len(changes), 'measurement')} differ by more than the noise"
+        clear = [each for each in changes if each.is_clear]
+        many = (
+            f"{len(clear)} of {plural(len(changes), 'measurement')} differ by more than the noise"
+        )
         self.said.setText(" · ".join((many, *machine)))
         order = sorted(changes, key=lambda each: (not each.is_clear, each.ratio))
         self.changes.set_rows(order)

@@ -32,7 +32,7 @@ _TITLE: Final = "Where a step's time goes"
 
 
 class StepBars(QWidget):
-    """Shows the parts of each step; `told` is all of it in words."""
+    """Shows the parts of each step; `description` is all of it in words."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -43,7 +43,7 @@ class StepBars(QWidget):
         theme.changed.connect(self.update)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What is drawn, in words."""
         return "; ".join(f"{row.label}: {_in_words(row)}" for row in self._rows)
 
@@ -51,7 +51,7 @@ class StepBars(QWidget):
         """Draw these."""
         if tuple(rows) != self._rows:
             self._rows = tuple(rows)
-            self.setAccessibleDescription(self.told or NOT_MEASURED)
+            self.setAccessibleDescription(self.description or NOT_MEASURED)
             self.setFixedHeight(self.sizeHint().height())
             self.update()
 
@@ -60,7 +60,7 @@ class StepBars(QWidget):
         return QSize(300, int(self._head + max(1, len(self._rows)) * _ROW))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Give the legend a line of its own where it has no room beside the title."""
+        """Give the legend a line of its own where it does not fit beside the title."""
         super().resizeEvent(event)
         self.setFixedHeight(self.sizeHint().height())
 
@@ -73,8 +73,8 @@ class StepBars(QWidget):
         painter.setFont(font("caption"))
         if not self._rows:
             painter.setPen(QColor(self._theme.tokens.muted))
-            room = QRectF(0, self._head, self.width(), _ROW)
-            painter.drawText(room, int(LEFT), "Nothing has been measured yet.")
+            line = QRectF(0, self._head, self.width(), _ROW)
+            painter.drawText(line, int(LEFT), "Nothing has been measured yet.")
         for number, row in enumerate(self._rows):
             self._paint_row(painter, row, self._head + number * _ROW)
 
@@ -101,7 +101,7 @@ class StepBars(QWidget):
 
     @property
     def _head(self) -> float:
-        """The height of the title, and of the legend where that has no room beside it."""
+        """The height of the title, and of the legend where that does not fit beside it."""
         return _HEAD + (self._flow.lines - 1) * LINE
 
     def _paint_head(self, painter: QPainter) -> None:
@@ -112,11 +112,11 @@ class StepBars(QWidget):
         painter.drawText(area, int(LEFT), _TITLE)
         painter.setFont(font("caption"))
         for name, (x, line) in zip(self._names, self._flow.places, strict=True):
-            room = area.adjusted(x + _SQUARE + GRID - 2, line * LINE, 0, line * LINE)
-            square = QRectF(x, room.center().y() - _SQUARE / 2, _SQUARE, _SQUARE)
+            entry = area.adjusted(x + _SQUARE + GRID - 2, line * LINE, 0, line * LINE)
+            square = QRectF(x, entry.center().y() - _SQUARE / 2, _SQUARE, _SQUARE)
             painter.fillRect(square, QColor(_colour(name, tokens)))
             painter.setPen(QColor(tokens.muted))
-            painter.drawText(room, int(LEFT), name)
+            painter.drawText(entry, int(LEFT), name)
 
     def _paint_row(self, painter: QPainter, row: StepParts, top: float) -> None:
         tokens, letters = self._theme.tokens, QFontMetricsF(font("caption"))
@@ -132,8 +132,8 @@ class StepBars(QWidget):
             return
         painter.setPen(QColor(tokens.text))
         painter.drawText(area, int(RIGHT), span(row.seconds))
-        room = area.width() - left - figures - 2 * GRID
-        bar = QRectF(left, area.center().y() - _BAR / 2, max(10.0, room), _BAR)
+        width = area.width() - left - figures - 2 * GRID
+        bar = QRectF(left, area.center().y() - _BAR / 2, max(10.0, width), _BAR)
         path = QPainterPath()
         path.addRoundedRect(bar, _RADIUS, _RADIUS)
         painter.fillPath(path, QColor(tokens.raised))

@@ -173,8 +173,8 @@ class StudiesSection(LabSection):
         # Not `setMenu`, whose chevron does not fit beside the dots.
         self.more.clicked.connect(partial(_open, self.menu, self.more))
 
-    def _go_on(self, told: tuple[str, Callable[[], object]]) -> None:
-        why_not, then = told
+    def _go_on(self, answer: tuple[str, Callable[[], object]]) -> None:
+        why_not, then = answer
         self.look()
         if why_not:
             self._notice.say(why_not, "bad", about="studies")

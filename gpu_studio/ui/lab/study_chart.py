@@ -218,8 +218,8 @@ class _Pen:
             painter.setPen(self._stroke(place, dash, 2.0))
             painter.drawLine(QPointF(x, middle), QPointF(x + _SAMPLE, middle))
             painter.setPen(QColor(self.tokens.muted))
-            room = area.adjusted(left + _SAMPLE + GRID, line * LINE, 0, line * LINE)
-            painter.drawText(room, int(LEFT), words)
+            entry = area.adjusted(left + _SAMPLE + GRID, line * LINE, 0, line * LINE)
+            painter.drawText(entry, int(LEFT), words)
 
     @property
     def _flow(self) -> Flow:
@@ -267,21 +267,21 @@ class _Pen:
     def _paint_names(self, painter: QPainter) -> None:
         for each in self.picture.points:
             place = self.at(each).y()
-            room = QRectF(self.area.left(), place - 10, self.plot.left() - GRID, 20)
-            room.setRight(self.plot.left() - GRID)
+            beside = QRectF(self.area.left(), place - 10, self.plot.left() - GRID, 20)
+            beside.setRight(self.plot.left() - GRID)
             right = Qt.TextElideMode.ElideRight
-            painter.drawText(room, int(LEFT), self._letters.elidedText(
-                each.label, right, room.width()))  # fmt: skip
+            painter.drawText(beside, int(LEFT), self._letters.elidedText(
+                each.label, right, beside.width()))  # fmt: skip
 
     def _paint_numbers(self, painter: QPainter) -> None:
-        """Write the numbers of the points along the bottom, as many as have room."""
+        """Write the numbers of the points along the bottom, as many as fit."""
         free = -math.inf
         for each in self.picture.points:
             text, x = in_figures(each.x), self._across(each.x)
             half = self._letters.horizontalAdvance(text) / 2
             if x - half > free:
-                room = QRectF(x - half - 2, self.plot.bottom() + 4, 2 * half + 4, _FOOT - 4)
-                painter.drawText(room, int(Qt.AlignmentFlag.AlignCenter), text)
+                below = QRectF(x - half - 2, self.plot.bottom() + 4, 2 * half + 4, _FOOT - 4)
+                painter.drawText(below, int(Qt.AlignmentFlag.AlignCenter), text)
                 free = x + half + GRID
 
     def _stroke(self, place: int, dash: tuple[float, ...], width: float) -> QPen:

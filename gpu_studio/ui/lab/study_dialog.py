@@ -33,7 +33,7 @@ from gpu_studio.ui.lab.largest_search import LargestLook, LargestSearch
 
 EPOCHS: Final = "training.epochs"
 SETTLE_MS: Final = 150
-_WIDTH, _AXES_HEIGHT, _AXES_LEAST, _ROOM = 620, 260, 60, 24
+_WIDTH, _AXES_HEIGHT, _AXES_LEAST, _SLACK = 620, 260, 60, 24
 _SEARCHES: Final = {"grid": "every combination", "random": "some, drawn by the seed"}
 Check = Callable[[Study], CheckedStudy]
 
@@ -236,8 +236,8 @@ class StudyDialog(Dialog):
         if self.largest is not None:
             self.column.addWidget(self.largest)
         self.column.addLayout(form)
-        for told in (Paragraph(note, "caption"), self.outlook, self.wrong):
-            self.column.addWidget(told)
+        for part in (Paragraph(note, "caption"), self.outlook, self.wrong):
+            self.column.addWidget(part)
         self.add_buttons(self.run_button, self.save_button, last="Cancel")
 
     def _connect(self) -> None:
@@ -285,14 +285,14 @@ class StudyDialog(Dialog):
         return editor
 
     def _fit_axes(self) -> None:
-        """As high as the axes, as far as there is room for them."""
+        """As high as the axes, as far as there is space for them."""
         needed = sum(each.sizeHint().height() + GRID for each in self.editors) + 2 * GRID
         self._axes.setFixedHeight(max(_AXES_LEAST, min(needed, _AXES_HEIGHT)))
         if self.isVisible():
             self._resize()
 
     def _resize(self) -> None:
-        self.resize(_WIDTH, self.column.totalHeightForWidth(_WIDTH) + _ROOM)
+        self.resize(_WIDTH, self.column.totalHeightForWidth(_WIDTH) + _SLACK)
 
     def _remove(self, editor: AxisEditor) -> None:
         self.editors.remove(editor)

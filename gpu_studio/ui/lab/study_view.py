@@ -57,7 +57,7 @@ _EVERY: Final = ("point", "samples/s", "±", "a step", "loss", "memory of each d
 
 
 class FewModel(PlainTable[PointGroup]):
-    """A row for each point, in short; what it gains is told over the first that was measured."""
+    """A row for each point, in short; its gain is given over the first that was measured."""
 
     headers: tuple[str, ...] = ("", "samples/s", "×")
     right = frozenset({1, 2})

@@ -74,9 +74,9 @@ def test_that_a_finished_study_shows_verdict_picture_parts_points_and_facts(
     assert rows[0].split("\t") == ["N", "samples/s", "×"]
     assert rows[4].split("\t")[0::2] == ["4", "2.88"]
     assert view.table.currentIndex().row() == 3
-    assert "1 device: 10.0 ms a step, computing or idle 9.64 ms, input" in view.steps.told
-    assert "2 devices: " in view.steps.told
-    assert "communication" in view.steps.told
+    assert "1 device: 10.0 ms a step, computing or idle 9.64 ms, input" in view.steps.description
+    assert "2 devices: " in view.steps.description
+    assert "communication" in view.steps.description
 
 
 def test_that_more_of_the_why_is_a_press_away(make, runs_dir, tmp_path):

@@ -14,7 +14,7 @@ _MOST_LABEL = 0.36
 
 
 def least_height(picture: Bars) -> float:
-    """The pixels in which all bars can be told apart."""
+    """The pixels in which all bars can be distinguished."""
     return len(picture.bars) * _LEAST_ROW + (LEGEND if picture.ideal is not None else 0)
 
 
@@ -59,8 +59,8 @@ def paint(painter: QPainter, picture: Bars, area: QRectF, tokens: Tokens) -> Non
 
 def _rows(picture: Bars, area: QRectF) -> list[QRectF]:
     top = area.top() + (LEGEND if picture.ideal is not None else 0)
-    room = area.bottom() - top
-    height = min(_ROW, room / max(len(picture.bars), 1))
+    whole = area.bottom() - top
+    height = min(_ROW, whole / max(len(picture.bars), 1))
     return [
         QRectF(area.left(), top + place * height, area.width(), height)
         for place in range(len(picture.bars))
@@ -68,7 +68,7 @@ def _rows(picture: Bars, area: QRectF) -> list[QRectF]:
 
 
 def _paint_bar(painter: QPainter, bar: Bar, trough: QRectF, share: float, tokens: Tokens) -> None:
-    """A part is hatched, so that it is told from the whole without its colour."""
+    """A part is hatched, so that it differs from the whole by more than its colour."""
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(tokens.raised))
     painter.drawRoundedRect(trough, 4, 4)

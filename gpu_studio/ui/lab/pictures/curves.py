@@ -64,22 +64,22 @@ class LogAxis:
 
 
 def least_height(picture: Curves) -> float:
-    """The pixels in which curves can be told apart."""
+    """The pixels in which curves can be distinguished."""
     del picture
     return _LEAST
 
 
 def usual_height(picture: Curves) -> float:
-    """Curves may be as high as there is room."""
+    """Curves may be as high as there is space."""
     del picture
     return math.inf
 
 
 def axes(picture: Curves) -> tuple[LogAxis, LogAxis]:
-    """The axes that hold every mark and line, with some room around."""
+    """The axes that hold every mark and line, with some space around."""
     xs = [mark.x for curve in picture.curves for mark in curve.marks]
     ys = [each for c in picture.curves for m in c.marks for each in (m.low, m.high)]
-    # The lines go on to the ends, and need no room of their own but at their top.
+    # The lines go on to the ends, and need no space of their own but at their top.
     ys += [y for c in picture.curves for line in (c.ceiling, c.published) for _, y in line[-1:]]
     return _axis(xs, picture.x_unit), _axis(ys, picture.y_unit)
 

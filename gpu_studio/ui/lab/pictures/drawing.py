@@ -77,7 +77,7 @@ def draw_ring(painter: QPainter, tokens: Tokens, area: QRectF) -> None:
 def draw_legend(
     painter: QPainter, tokens: Tokens, names: Sequence[str], area: QRectF, *, marked: bool = True
 ) -> None:
-    """The names with a piece of line and a mark each, from the left, as far as there is room."""
+    """The names with a piece of line and a mark each, from the left, as many as fit."""
     painter.setFont(font("caption"))
     metrics = QFontMetricsF(painter.font(), painter.device())
     left = area.left()

@@ -1,4 +1,4 @@
-"""A matrix of ways: a row for where from, a column for where to, the figure in each field."""
+"""A matrix of directions: a row for each source, a column for each target, figures in fields."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def usual_height(picture: Heat) -> float:
 
 def spots(picture: Heat, area: QRectF) -> list[Hotspot]:
     """A place for each field that has something."""
-    return [Hotspot(_field(picture, area, *way), cell.said) for way, cell in picture.cells.items()]
+    return [
+        Hotspot(_field(picture, area, *pair), cell.said) for pair, cell in picture.cells.items()
+    ]
 
 
 def paint(painter: QPainter, picture: Heat, area: QRectF, tokens: Tokens) -> None:
@@ -77,7 +79,7 @@ def _paint_field(
     ends: tuple[float, float],
     tokens: Tokens,
 ) -> None:
-    """A way without a figure has a dashed frame; what was not measured has a point only."""
+    """A field without a figure has a dashed frame; what was not measured has a point only."""
     painter.setBrush(Qt.BrushStyle.NoBrush)
     if cell is None:
         painter.setPen(QColor(tokens.muted))
@@ -101,14 +103,14 @@ def _paint_field(
 
 
 def _strength(value: float, low: float, high: float) -> float:
-    """How much of the accent: by the logarithm, for ways differ by powers of ten."""
+    """How much of the accent: by the logarithm, for links differ by powers of ten."""
     if high <= low:
         return (_FAINT + _STRONG) / 2
     return _FAINT + (_STRONG - _FAINT) * math.log(value / low) / math.log(high / low)
 
 
 def _field(picture: Heat, area: QRectF, one: str, other: str) -> QRectF:
-    """Where the way from one to another is drawn."""
+    """Where the field from one to another is drawn."""
     names = _names_width(picture)
     count = len(picture.names)
     width = min((area.width() - names) / count, _WIDEST)
@@ -119,7 +121,7 @@ def _field(picture: Heat, area: QRectF, one: str, other: str) -> QRectF:
 
 
 def _names_width(picture: Heat) -> float:
-    """The room for the names of the rows."""
+    """The width for the names of the rows."""
     metrics = QFontMetricsF(font("caption"))
     return max(metrics.horizontalAdvance(name) for name in picture.names) + 2 * _DOT + 6 + GRID
 
