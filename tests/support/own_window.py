@@ -38,7 +38,7 @@ class Window(story_window.Window):
         tab = workspace.editor(workspace.current) if self.document.plan else None
         seen = super().seen() | {"ends": "", "outputs": {}, "metrics": [], "predicted": ""}
         if isinstance(tab, ModelTab) and tab.ends.isVisible() and tab.ends.isEnabled():
-            seen["ends"] = model_as_text(tab.meetings, range(tab.meetings.rowCount()))
+            seen["ends"] = model_as_text(tab.pairings, range(tab.pairings.rowCount()))
         if isinstance(tab, TrainingTab):
             seen["outputs"] = {name: each.facts.text() for name, each in tab.loss.outputs.items()}
         choice, pane = page.charts.metrics.choice, page.details.predictions

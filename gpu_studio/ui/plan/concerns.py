@@ -63,7 +63,7 @@ class PlanConcern:
     source: Path | None = None
     awaited: bool = False
     others: tuple[Remedy, ...] = ()
-    """Further ways out, besides the `mend`."""
+    """Further remedies, besides the `mend`."""
     waits: bool = False
     """It ends by itself once others have ended, and can be waited for in the queue."""
 

@@ -83,7 +83,7 @@ class SampleGrid(QWidget):
         return True
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """One row as wide as there is room."""
+        """One row as wide as there is space."""
         return QSize(PICTURE, self.heightForWidth(max(PICTURE, self.width())))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name

@@ -26,7 +26,7 @@ from gpu_studio.plan.targets import in_words
 from gpu_studio.ui.kit import Index, PlainTable
 
 _NAMED = 6
-"""Names of classes that a line has room for."""
+"""Names of classes that a line has space for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +187,8 @@ def _batches(count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """An array of the data beside the input or the output of the model that it meets."""
+class Pairing:
+    """An array of the data, with the input or the output of the model that it is for."""
 
     part: str
     given: ArrayFacts | None
@@ -203,8 +203,8 @@ class Meeting:
         return "/".join((self.part, *map(str, self.given.path))) if self.given else ""
 
 
-def meetings_of(data: DataFacts, model: ModelFacts) -> tuple[Meeting, ...]:
-    """Return how the arrays of a sample meet the inputs, and its targets the outputs.
+def pairings_of(data: DataFacts, model: ModelFacts) -> tuple[Pairing, ...]:
+    """Return which input each array of a sample is for, and which output each target.
 
     Nothing for one input and one output, of which `fit_of` says all.
     """
@@ -213,32 +213,32 @@ def meetings_of(data: DataFacts, model: ModelFacts) -> tuple[Meeting, ...]:
     if model.own_steps:
         given = (("x", each) for each in data.inputs), (("y", each) for each in data.targets)
         return tuple(
-            Meeting(part, each, None, own_step=model.own_steps[0]) for part, each in chain(*given)
+            Pairing(part, each, None, own_step=model.own_steps[0]) for part, each in chain(*given)
         )
     learners = model.learners
-    inward = (Meeting("x", *pair) for pair in paired(data.inputs, model.inputs))
+    inward = (Pairing("x", *pair) for pair in paired(data.inputs, model.inputs))
     outward = (
-        Meeting("y", given, end, learners.get(end.name) if end else None)
+        Pairing("y", given, end, learners.get(end.name) if end else None)
         for given, end in paired(data.targets, model.outputs)
     )
     return (*inward, *outward)
 
 
-class MeetingsModel(PlainTable[Meeting]):
+class PairingsModel(PlainTable[Pairing]):
     """A row for each input and each output of the model, and what the data have for it."""
 
     headers = ("Data", "Given", "Model", "Takes or gives", "Learnt by")
 
-    def key(self, row: Meeting) -> tuple[str, str]:
+    def key(self, row: Pairing) -> tuple[str, str]:
         """Both names."""
         return row.name, row.end.name if row.end else ""
 
-    def text(self, row: Meeting, column: int) -> str:
+    def text(self, row: Pairing, column: int) -> str:
         """The words of a cell."""
         return (
             row.name or "nothing",
             _array_in_words(row.given),
-            row.end.name if row.end else _met_by(row),
+            row.end.name if row.end else _taken_by(row),
             _array_in_words(row.end),
             _learnt_in_words(row),
         )[column]
@@ -252,11 +252,11 @@ def _array_in_words(array: ArrayFacts | None) -> str:
     return f"{shape_in_words(array.shape)}, {array.dtype}{array.divided}"
 
 
-def _met_by(row: Meeting) -> str:
+def _taken_by(row: Pairing) -> str:
     return f"its own {row.own_step}" if row.own_step else "nothing"
 
 
-def _learnt_in_words(row: Meeting) -> str:
+def _learnt_in_words(row: Pairing) -> str:
     return row.learnt.loss.replace("_", " ") if row.learnt else ""
 
 
@@ -412,8 +412,8 @@ def totals(graph: ModelGraph, own_steps: Sequence[str] = ()) -> str:
     rest = graph.parameters - graph.trainable - frozen
     counts = {"trained": graph.trainable, "frozen": frozen, "not trainable": rest}
     parts = [f"{grouped(count)} {word}" for word, count in counts.items() if count]
-    told = f" ({', '.join(parts)})" if frozen or rest else ""
-    every = f"{grouped(graph.parameters)} parameters{told}"
+    split = f" ({', '.join(parts)})" if frozen or rest else ""
+    every = f"{grouped(graph.parameters)} parameters{split}"
     own = f" · trained by its own {listed(own_steps)}" if own_steps else ""
     return f"{every} · {size(weights)}{work}{own}"
 

@@ -149,7 +149,7 @@ class OutputLossForm(Form):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
         self.name, self.at = name, output_at(name)
-        told, called = path_to("training.outputs", name), printable(name)
+        reported_at, called = path_to("training.outputs", name), printable(name)
         self.setAccessibleName(f"output {called}")
         self.title = Label(called, "strong")
         self.facts = Label("", "caption")
@@ -162,21 +162,21 @@ class OutputLossForm(Form):
             "loss",
             read=self._loss_of,
             write=lambda plan, chosen: set_output_loss(plan, name, chosen),
-            problems=(f"{told}.loss",),
+            problems=(f"{reported_at}.loss",),
         )
         choice = Choice(f"loss of {called}", (), words=_AS_ABOVE)
         self.loss = NamedRow(of_loss, choice, (*_AS_ABOVE, *LOSSES), self)
         self.put_row(self.loss)
         self.options = FreeOptions(
-            f"{self.at}.loss.options", f"loss of {called}", f"{told}.loss", ("name",)
+            f"{self.at}.loss.options", f"loss of {called}", f"{reported_at}.loss", ("name",)
         )
         self.put(self.options)
-        self.weight = self._add_weight(f"{told}.loss_weight")
-        self.apart = self._add_switch(f"{told}.metrics")
-        self.metrics = MetricsForm(self.at, told)
+        self.weight = self._add_weight(f"{reported_at}.loss_weight")
+        self.apart = self._add_switch(f"{reported_at}.metrics")
+        self.metrics = MetricsForm(self.at, reported_at)
         self.put(self.metrics)
 
-    def _add_weight(self, told: str) -> FormRow:
+    def _add_weight(self, reported_at: str) -> FormRow:
         field = Field(
             f"{self.at}.loss_weight",
             "loss weight",
@@ -184,17 +184,17 @@ class OutputLossForm(Form):
             OutputTraining().loss_weight,
             read=lambda plan: self._own(plan).loss_weight,
             write=lambda plan, value: set_output(plan, self.name, loss_weight=value),
-            problems=(told,),
+            problems=(reported_at,),
         )
         return self.add(field, number_field("loss weight"))
 
-    def _add_switch(self, told: str) -> FormRow:
+    def _add_switch(self, reported_at: str) -> FormRow:
         field = Field(
             f"{self.at}.metrics",
             "own metrics",
             read=lambda plan: self._own(plan).metrics is not None,
             write=lambda plan, on: measure_apart(plan, self.name, on),
-            problems=(told,),
+            problems=(reported_at,),
         )
         return self.add(field, Switch("own metrics", off="as above"))
 
@@ -262,14 +262,16 @@ def _show_options(view: PlanView, row: NamedRow, options: FreeOptions, name: str
 class MetricForm(Form):
     """The metric at one place among those at the path `at`, with a button that removes it.
 
-    Their problems are told at the path `told`.
+    Their problems are reported at the path `reported_at`.
     """
 
-    def __init__(self, index: int, at: str, told: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, index: int, at: str, reported_at: str, parent: QWidget | None = None
+    ) -> None:
         super().__init__("", parent)
         self.index, self._at = index, at
         self._path, name = f"{at}.metrics[{index}]", f"metric {index + 1}"
-        problems = f"{told}.metrics[{index}]"
+        problems = f"{reported_at}.metrics[{index}]"
         field = Field(
             f"{self._path}.name",
             name,
@@ -302,14 +304,14 @@ class MetricForm(Form):
 class MetricsForm(Form):
     """One form for each metric at the path `at`, and a button that adds one.
 
-    Their problems are told at the path `told`.
+    Their problems are reported at the path `reported_at`.
     """
 
     def __init__(
-        self, at: str = "training", told: str = "training", parent: QWidget | None = None
+        self, at: str = "training", reported_at: str = "training", parent: QWidget | None = None
     ) -> None:
         super().__init__("", parent)
-        self._at, self._told = at, told
+        self._at, self._reported_at = at, reported_at
         self.metrics: list[MetricForm] = []
         self.add_button = Button("Add metric", small=True)
         adding = Change(partial(add_metric, at=at), "add metric")
@@ -331,7 +333,7 @@ class MetricsForm(Form):
             form.show_view(view)
 
     def _append(self) -> None:
-        form = MetricForm(len(self.metrics), self._at, self._told, self)
+        form = MetricForm(len(self.metrics), self._at, self._reported_at, self)
         self.forward(form)
         self.column.insertWidget(len(self.metrics), form)
         self.metrics.append(form)

@@ -31,11 +31,11 @@ from gpu_studio.ui.kit import (
 from gpu_studio.ui.kit.fields import Typed
 from gpu_studio.ui.plan.facts_words import (
     LayersModel,
-    Meeting,
-    MeetingsModel,
+    Pairing,
+    PairingsModel,
     frozen_in,
     made_so,
-    meetings_of,
+    pairings_of,
     totals,
 )
 from gpu_studio.ui.plan.form.form import Field, Form
@@ -158,8 +158,8 @@ class ModelTab(QWidget):
         # The layers of a block differ in the ends of their names.
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.table.set_widths(_WIDTHS, stretch=1)
-        self.meetings = MeetingsModel(self)
-        self.ends = Table(self.meetings, "inputs and outputs of the model")
+        self.pairings = PairingsModel(self)
+        self.ends = Table(self.pairings, "inputs and outputs of the model")
         self.ends.set_row_height(_ROW)
         self.ends.set_widths(_END_WIDTHS, stretch=0)
         self.ends_heading = Label("IN AND OUT", "section")
@@ -210,7 +210,7 @@ class ModelTab(QWidget):
         self._show_graph(
             facts.graph if facts and known else past.graph, ended.own_steps if ended else ()
         )
-        self._show_ends(meetings_of(data, ended) if data and ended else ())
+        self._show_ends(pairings_of(data, ended) if data and ended else ())
         for part in (self.totals, self.ends):
             part.setEnabled(known)
         self.table.setEnabled(self._is_settled or known)
@@ -258,8 +258,8 @@ class ModelTab(QWidget):
             )
         )
 
-    def _show_ends(self, rows: Sequence[Meeting]) -> None:
-        self.meetings.set_rows(rows)
+    def _show_ends(self, rows: Sequence[Pairing]) -> None:
+        self.pairings.set_rows(rows)
         self.ends_heading.setVisible(bool(rows))
         self.ends.setVisible(bool(rows))
         self.ends.setFixedHeight(HEADER + len(rows) * _ROW + 2)

@@ -217,7 +217,7 @@ class RateCurve(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """As wide as there is room."""
+        """As wide as there is space."""
         return QSize(280, _HEIGHT)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name

@@ -34,7 +34,7 @@ from gpu_studio.plan import (
 from gpu_studio.plan.card_memory import outside_mib
 from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, Tokens, draw_focus, font
 from gpu_studio.ui.kit.device_place import places
-from gpu_studio.ui.plan.outlook_bar import BAR, draw_held, draw_parts, draw_room
+from gpu_studio.ui.plan.outlook_bar import BAR, draw_advised, draw_held, draw_parts
 
 MEANINGS = {
     "weights": "The model's variables.",
@@ -76,9 +76,9 @@ class Prospect:
     `most` is what TensorFlow may take there, in bytes, and `now` what it would get of that beside
     others who hold the card's memory; None without a limit, or if that is unknown. `outside` is
     what CUDA and its libraries get of a whole card, in bytes; 0 where that does not apply. The
-    total is what is known `without` what a library takes besides, for which `room` bytes are
-    advised; where it may lack those, `lacks` says so. `at_most` is said before a total that is a
-    bound.
+    total is what is known `without` what a library takes besides, for which `advised` bytes
+    are to be left; where it may lack those, `lacks` says so. `at_most` is said before a total that
+    is a bound.
     """
 
     place: int
@@ -93,7 +93,7 @@ class Prospect:
     now: int | None = None
     outside: int = 0
     without: str = ""
-    room: int = 0
+    advised: int = 0
     lacks: str = ""
     at_most: str = ""
 
@@ -112,7 +112,7 @@ class Prospect:
     @property
     def lacking(self) -> float:
         """The share (0 to 1) of the bar that is advised besides, where there may be too little."""
-        return self.room / self._whole if self.lacks else 0.0
+        return self.advised / self._whole if self.lacks else 0.0
 
     @property
     def _whole(self) -> int:
@@ -244,7 +244,7 @@ def _predicted(prospect: Prospect, memory: PredictedMemory | None) -> Prospect:
         most=memory.limit_bytes,
         now=memory.free_bytes,
         without=memory.without,
-        room=memory.room_bytes,
+        advised=memory.room_bytes,
         lacks=memory.lacking,
         at_most=memory.at_most,
     )
@@ -357,7 +357,7 @@ class MemoryRow(QWidget):
                 tokens.device_colour(self._prospect.place),
                 tokens,
             )
-            draw_room(painter, area, sum(self._prospect.shares), self._prospect.lacking, tokens)
+            draw_advised(painter, area, sum(self._prospect.shares), self._prospect.lacking, tokens)
             draw_held(painter, area, self._prospect.held, tokens)
 
     def _paint_line(self, painter: QPainter, line: QRectF, tokens: Tokens) -> None:

@@ -64,7 +64,9 @@ def draw_held(painter: QPainter, area: QRectF, share: float, tokens: Tokens) -> 
     painter.restore()
 
 
-def draw_room(painter: QPainter, area: QRectF, begin: float, share: float, tokens: Tokens) -> None:
+def draw_advised(
+    painter: QPainter, area: QRectF, begin: float, share: float, tokens: Tokens
+) -> None:
     """Dot the memory that is advised beside the parts, from where these end (`begin`) on."""
     left = area.left() + begin * area.width()
     width = min(share * area.width(), area.right() - left)
@@ -74,8 +76,8 @@ def draw_room(painter: QPainter, area: QRectF, begin: float, share: float, token
     outline.addRoundedRect(area, BAR / 2, BAR / 2)
     painter.save()
     painter.setClipPath(outline)
-    room = QRectF(left, area.top(), width, area.height())
-    painter.fillRect(room, QBrush(QColor(tokens.warning), Qt.BrushStyle.Dense5Pattern))
+    advised = QRectF(left, area.top(), width, area.height())
+    painter.fillRect(advised, QBrush(QColor(tokens.warning), Qt.BrushStyle.Dense5Pattern))
     painter.restore()
 
 

@@ -392,7 +392,7 @@ class FactsBar(Note):
     ) -> None:
         """Show the reader's progress, unless what was asked is `known`.
 
-        `error` and `advice` are what it was told instead of an answer.
+        `error` and `advice` are what it got instead of an answer.
         """
         self._reader, self._error = reader, error
         self.more.setVisible(bool(error and reader.details) and not reader.asking)

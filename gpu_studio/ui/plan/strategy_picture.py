@@ -26,7 +26,7 @@ _CENTRE = Qt.AlignmentFlag.AlignCenter
 
 
 class StrategyPicture(QWidget):
-    """Paints a read-only scene. Its accessible description is the scene in words."""
+    """Paints a read-only drawing. Its accessible description is the drawing in words."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,7 +42,7 @@ class StrategyPicture(QWidget):
         return self._drawing
 
     def show_drawing(self, drawing: StrategyDrawing) -> None:
-        """Show this scene."""
+        """Show this drawing."""
         if drawing != self._drawing:
             self._drawing = drawing
             self.setAccessibleDescription(drawing.words)

@@ -21,7 +21,7 @@ from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView, problems_of_parts
 
 _CLOSE_TABS = "QTabBar::tab { padding: 6px 9px; margin-right: 2px; }"
-"""In the smallest window the tabs must leave room for what stands beside them."""
+"""In the smallest window the tabs must leave space for what stands beside them."""
 
 
 class Editor(Protocol):

@@ -197,7 +197,7 @@ def test_that_the_menu_offers_what_can_be_done(bench: Bench, bar: CarveBar, qtbo
     offered = {action.text(): action for action in menu.actions()}
     assert not offered["Merge GPU:3 with the next slice"].isEnabled()
     assert offered["Merge GPU:3 with the next slice"].toolTip() == "No slice comes after GPU:3"
-    offered["Give GPU:3 back to the free room"].trigger()
+    offered["Give GPU:3 back to the free memory"].trigger()
     menu.close()
     assert slices(bench) == [16, 16, 16]
     qtbot.waitUntil(lambda: bar.findChild(QMenu) is None)

@@ -26,11 +26,11 @@ from gpu_studio.plan import Data, Training
 from gpu_studio.ui.kit.table import rows_as_text
 from gpu_studio.ui.plan.data_tab import PICTURE, DataTab, SampleGrid, picture
 from gpu_studio.ui.plan.facts_words import (
-    MeetingsModel,
+    PairingsModel,
     batches,
     data_lines,
     fit_of,
-    meetings_of,
+    pairings_of,
     what_fits,
 )
 
@@ -180,10 +180,10 @@ def test_that_texts_are_called_texts_and_what_a_step_of_its_own_takes_is_left_to
     )
     pictures = ArrayFacts(("a",), (8, 8, 1), scaled=True)
     nested = replace(DIGITS, inputs=(pictures,), targets=(ArrayFacts(("b",)),))
-    model = MeetingsModel()
+    model = PairingsModel()
     said = "8 × 8 × 1, float32 in 0…1, bytes divided by 255"
     assert [
-        [model.text(row, column) for column in range(3)] for row in meetings_of(nested, own)
+        [model.text(row, column) for column in range(3)] for row in pairings_of(nested, own)
     ] == [
         ["x/a", said, "its own train_step"],
         ["y/b", "one number, float32", "its own train_step"],

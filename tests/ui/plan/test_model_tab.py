@@ -404,7 +404,7 @@ def test_that_each_input_and_output_stands_beside_what_the_data_have_for_it(tab,
     reader = Reported()
     tab.set_facts(reader)
     reader.tell(several())
-    model = tab.meetings
+    model = tab.pairings
     shown = [[model.text(row, column) for column in range(5)] for row in model.rows]
     assert shown == [
         ["x/right", "3, int32", "r", "3, int32", ""],

@@ -196,7 +196,7 @@ def titles(track: Track, index: int) -> dict[str, str]:
         "Add": f"Add a slice to {track.physical}",
         "Split": f"Split {track.name(index)} in two",
         "Merge": f"Merge {track.name(index)} with the next slice",
-        "Remove": f"Give {track.name(index)} back to the free room",
+        "Remove": f"Give {track.name(index)} back to the free memory",
         "Equal": f"Make all slices of {track.physical} equal",
     }
 

@@ -72,7 +72,7 @@ class Strip:
 
     @property
     def shorter_detail(self) -> str:
-        """The detail where there is no room for the card's maker."""
+        """The detail where there is no space for the card's maker."""
         return self.detail.removeprefix(MAKER)
 
 

@@ -93,7 +93,7 @@ class FormRow(QWidget):
             self.hint.setText(mark + plain if of_script else plain)
 
     def say(self, problems: tuple[Problem, ...]) -> None:
-        """Tell what is wrong, under the control; nothing takes no room.
+        """Tell what is wrong, under the control; an empty text takes no space.
 
         Of a field that waits for its first entry nothing is wrong: what to write there stands in
         it. What TensorFlow refused is said where its answer would stand.

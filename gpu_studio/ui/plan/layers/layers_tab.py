@@ -174,17 +174,17 @@ class LayersTab(QWidget):
         self._show_layers(view)
 
     def _show_layers(self, view: PlanView) -> None:
-        scene = self._lanes_picture
+        picture = self._lanes_picture
         self.toolbar.show_view(view)
         self.toolbar.place.allow(self._why_not())
         self.line.show_view(view)
-        if scene is not None:
-            self.grid.show_board(scene.board, scene.ground)
-            self.graph.show_graph(scene.graph, scene.board)
+        if picture is not None:
+            self.grid.show_board(picture.board, picture.ground)
+            self.graph.show_graph(picture.graph, picture.board)
         self._show_problems()
-        self.measured.follow(view.absolute if scene and scene.forecast else None)
+        self.measured.follow(view.absolute if picture and picture.forecast else None)
         self._show_step(None, None)
-        self.steps.make(scene.forecast if scene else None)
+        self.steps.make(picture.forecast if picture else None)
 
     def _show_step(self, found: Forecast | None, step: StepTimeline | None) -> None:
         # FLOPs compare steps; how long one really takes is known of timed layers only.
@@ -228,11 +228,11 @@ class LayersTab(QWidget):
 
     def _show_problems(self) -> None:
         """Show the placement's errors, what was refused, and the result of Place for me."""
-        view, scene = self._view, self._lanes_picture
-        wrong = view.problems_at(PLACED) if view and scene else ()
+        view, picture = self._view, self._lanes_picture
+        wrong = view.problems_at(PLACED) if view and picture else ()
         said = tuple(_said(each) for each in wrong if not isinstance(each, MisplacedLayers))[:3]
         self.problem.say(
-            said or tuple(filter(None, (self._refused, self.times.error if scene else "")))
+            said or tuple(filter(None, (self._refused, self.times.error if picture else "")))
         )
         astray = next((each for each in wrong if isinstance(each, MisplacedLayers)), None)
         if astray is not None:
