@@ -59,7 +59,7 @@ class RunColours:
 
 NOTHING = "Select a run to see what came of it; with Ctrl or Shift select several to compare them."
 TOO_MANY = (
-    f"More than {MOST_COMPARED} runs cannot be told apart: select at most "
+    f"More than {MOST_COMPARED} runs cannot be distinguished: select at most "
     f"{MOST_COMPARED} to compare them."
 )
 _VALIDATION = "val_loss"
@@ -204,7 +204,7 @@ _EDGE_STEP: Final = 28
 _GRIP: Final = QSize(40, 4)
 _EDGE_NAME: Final = "Edge between the runs and what came of them"
 _EDGE_TIP: Final = (
-    "Drag to give the table more or less room, or press Up and Down; "
+    "Drag to give the table more or less space, or press Up and Down; "
     "double-click for the usual part"
 )
 
@@ -256,7 +256,7 @@ class PageSplit(QSplitter):
 
     def fit(self) -> None:
         """Divide the height as intended."""
-        shown = self._wanted or self._has_room
+        shown = self._wanted or self._has_space
         if self._lower.isHidden() is shown:
             self._lower.setVisible(shown)
             self.refresh()  # otherwise the edge has no height of its own yet
@@ -267,16 +267,16 @@ class PageSplit(QSplitter):
         self.setSizes([upper, space - upper])
 
     def _upper(self, space: int) -> int:
-        """Pixels of the table: its part, and all its rows where nothing else needs the room."""
+        """Pixels of the table: its part, and all its rows where nothing else needs the space."""
         usual = self._card.height_within(round(space * _MOST_UPPER))
         chosen = usual if self._share is None else round(space * self._share)
         return chosen if self._wanted else max(chosen, self._card.height_within(space))
 
     @property
-    def _has_room(self) -> bool:
-        """Whether the rows of the table leave room for what belongs below them."""
-        room = self.height() - self.handleWidth() - _LEAST_LOWER
-        return self._card.height_within(self.height()) <= room
+    def _has_space(self) -> bool:
+        """Whether the rows of the table leave space for what belongs below them."""
+        space = self.height() - self.handleWidth() - _LEAST_LOWER
+        return self._card.height_within(self.height()) <= space
 
     def forget(self) -> None:
         """Divide the height as if nobody had moved the edge."""
@@ -289,7 +289,7 @@ class PageSplit(QSplitter):
         return _Edge(self._theme, self)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Share the new room."""
+        """Share the new height."""
         super().resizeEvent(event)
         self.fit()
 

@@ -15,7 +15,7 @@ from gpu_studio.ui.runs.queue_model import QueueModel
 
 MOST_ROWS, FEWEST_ROWS = 4, 2
 LOW = 700
-"""Under so many pixels of the page the runs need the room more than the queue."""
+"""Under so many pixels of the page the runs need the space more than the queue."""
 _WIDTHS = {0: 200, 1: 170}
 _HOW, _HOW_WHOLE = "started in the background", "They start with or without this window"
 _BUTTONS = (
@@ -74,7 +74,7 @@ class QueueTable(Table):
 class QueueCard(CardFrame):
     """Shows the queue while its `page` is visible; hidden while the queue is empty.
 
-    It can be folded to its head, which is remembered: the runs then have the room.
+    It can be folded to its head, which is remembered: the runs then have the space.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class QueueCard(CardFrame):
         self.fold.setToolTip(
             "Show what waits"
             if folded
-            else "Show only how many wait, and leave the room to the runs"
+            else "Show only how many wait, and leave the space to the runs"
         )
 
     def _name(self, button: str, text: str) -> None:

@@ -28,7 +28,7 @@ def why_not(action: str, chosen: Sequence[RunRow]) -> str:
     if action == COMPARE and len(chosen) == 1:
         return "Select two or more runs, with Ctrl or Shift"
     if action in (*OF_FEW, COMPARE) and len(chosen) > MOST_COMPARED:
-        return f"Select at most {MOST_COMPARED} runs: more cannot be told apart"
+        return f"Select at most {MOST_COMPARED} runs: more cannot be distinguished"
     live = [row for row in chosen if row.live]
     if action in _NOT_LIVE and live:
         which = "This run is" if len(chosen) == 1 else f"{live[0].title} is"

@@ -152,8 +152,8 @@ class RunTable(Table):
     def set_order(self, order: Order) -> None:
         """Show the runs in this order, and say so in the header."""
         self._runs.set_order(order)
-        way = Qt.SortOrder.DescendingOrder if order.descending else Qt.SortOrder.AscendingOrder
-        self.horizontalHeader().setSortIndicator(COLUMNS.index(order.column), way)
+        sense = Qt.SortOrder.DescendingOrder if order.descending else Qt.SortOrder.AscendingOrder
+        self.horizontalHeader().setSortIndicator(COLUMNS.index(order.column), sense)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """The keys of a list of files."""
@@ -394,7 +394,7 @@ def _tag_width(tag: str) -> float:
 
 
 def curve_in(values: Sequence[float], area: QRectF) -> QPolygonF:
-    """Return the points of the curve in `room`, at most two per pixel.
+    """Return the points of the curve in `area`, at most two per pixel.
 
     A single value gives a level line.
     """

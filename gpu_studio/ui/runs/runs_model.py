@@ -24,7 +24,7 @@ from gpu_studio.ui.runs.run_rows import SORT_KEYS, Order, RunFilter, RunRow, arr
 
 
 class Identified(Protocol):
-    """A row that can be told from the others."""
+    """A row with an id of its own."""
 
     @property
     def id(self) -> str:
@@ -273,7 +273,7 @@ class RunsModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: Index = _ROOT) -> int:  # noqa: N802 - Qt's name
-        """What is told of a run."""
+        """What is shown of a run."""
         return 0 if parent.isValid() else len(COLUMNS)
 
     def headerData(  # noqa: N802 - Qt's name

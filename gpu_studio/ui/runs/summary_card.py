@@ -181,7 +181,7 @@ class _PlanText(QFrame):
         grid.addWidget(self.text, 1, 0)
 
     def show_text(self, text: str) -> None:
-        """Show this plan; nothing takes no room."""
+        """Show this plan; an empty text takes no space."""
         self.setVisible(bool(text))
         if text and text != self.text.toPlainText():
             self.text.setPlainText(text)

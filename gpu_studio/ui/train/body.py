@@ -13,7 +13,7 @@ from gpu_studio.ui.kit import GRID
 _BETWEEN = 12
 _DETAILS_HEIGHT = 260
 LOW = 660
-"""Pixels under which a page has no room for what can be left out."""
+"""Pixels under which a page has no space for what can be left out."""
 
 
 class Body(QWidget):

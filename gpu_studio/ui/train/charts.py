@@ -79,7 +79,7 @@ class Charts(Scrolled):
 
     `axis_changed` brings what is counted along the axis from now on; the choice is remembered in
     `settings`. `copy_asked` says that the values at the crosshair shall be copied. `files` copies
-    and saves the plots. Where there is room for it, a second plot of the devices shows another of
+    and saves the plots. Where there is space for it, a second plot of the devices shows another of
     their figures. Before the first step of a run that was resumed lies what the `earlier` runs had
     trained, unless that is hidden.
     """

@@ -331,7 +331,7 @@ def _done(
         return Refused(str(error))
     except OSError as error:
         return Refused(
-            f"{error.strerror or error}. Look whether there is room, and "
+            f"{error.strerror or error}. Check whether there is free space, and "
             "whether the run is still there."
         )
 

@@ -137,7 +137,7 @@ PREDICTIONS = "Predictions"
 _LEAST, _USUAL = 92, 122
 _TEXT_HEIGHT = 260
 _ALL = 100
-"""The stretch of what takes all the room beside the tabs."""
+"""The stretch of what takes all the space beside the tabs."""
 
 
 class DetailsCard(CardFrame):

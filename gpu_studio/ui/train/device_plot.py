@@ -300,7 +300,7 @@ class DevicePlot(TimePlot):
     In the memory's a switch for what is in use on the card beside TensorFlow's part of it.
 
     The switch is remembered in `settings`, where there are any. It begins with the figure `first`;
-    its parts are told from those of another such plot by its `name`.
+    its `name` distinguishes its parts from those of another such plot.
     """
 
     def __init__(

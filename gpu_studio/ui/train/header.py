@@ -56,7 +56,7 @@ class Badge(QWidget):
         return self._state
 
     def set_state(self, state: State | None) -> None:
-        """Show this state; None shows nothing and takes no room."""
+        """Show this state; None shows nothing and takes no space."""
         self._state = state
         self.setAccessibleName(f"state: {state}" if state else "no state")
         self.updateGeometry()
@@ -236,7 +236,7 @@ _MORE_WIDTH = 40
 _ROW = 34
 _MOST_OF_NAME = 0.36
 _WIDE = 1000
-"""From this width on there is room for words beside the signs of all buttons."""
+"""From this width on there is space for words beside the signs of all buttons."""
 EVALUATE_WORDS, SAVE_WORDS = "Evaluate", "Save model…"
 EVALUATE = "Loss and metrics of the best checkpoint, on data held out"
 SAVE = "Write the model of the best checkpoint to a file that Keras loads"

@@ -198,7 +198,9 @@ class LogPane(QWidget):
             view.following_changed.connect(self._show_follow)
         self._seen = 0
         self._output_log: OutputLog | None = None
-        self.source = ChoiceOption(theme, "What the trainer told, or all that its process printed")
+        self.source = ChoiceOption(
+            theme, "What the trainer reported, or all that its process printed"
+        )
         self.level = ChoiceOption(theme, "Which lines are shown")
         self.filter = QLineEdit()
         self.follow = OptionButton.switch("follow", theme, "Keep the newest line in view", on=True)

@@ -117,7 +117,7 @@ def jumps(rates: Array) -> Indices:
     return np.flatnonzero(fell | rose) + 1
 
 
-def _untold(at: Indices, history: History) -> Indices:
+def _unexplained(at: Indices, history: History) -> Indices:
     """Return the jumps at these points without those to the rates that phases began with."""
     times, values = (history.learning_rates.column(name) for name in ("time", "value"))
     for phase in history.phases:
@@ -149,7 +149,7 @@ def _of_training(history: History, start: float) -> list[PlotMarks]:
     best = next((each for each in reversed(saved) if each.best), None)
     others = [each for each in saved if each is not best]
     values = rates.column("value")
-    at = _untold(jumps(values), history)
+    at = _unexplained(jumps(values), history)
     changes = [(float(values[place - 1]), float(values[place])) for place in at.tolist()]
     return [
         PlotMarks("epoch", history.epochs.times - start, _epoch_words(history)),

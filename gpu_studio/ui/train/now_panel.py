@@ -188,7 +188,7 @@ class NowPanel(CardFrame):
         self.fold = OptionButton.switch(
             "devices",
             theme,
-            "Show the devices; without them there is room for the figures",
+            "Show the devices; without them there is space for the figures",
             on=True,
         )
         self.fold.toggled.connect(self._make_way)

@@ -52,7 +52,7 @@ MOST_MENDS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happened, what to try, and the lines it was told from.
+    """What happened, what to try, and the lines that say so.
 
     `resumable`: there is a checkpoint to go on from.
 

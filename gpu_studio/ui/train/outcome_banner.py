@@ -283,7 +283,7 @@ class OutcomeBanner(QFrame):
         self.fold.setText("Show less" if whole else "What to do")
         self.fold.setAccessibleName(self.fold.text())
         self.fold.setToolTip(
-            "Give the plots more room" if whole else "Show all that is said of how the run ended"
+            "Give the plots more space" if whole else "Show all that is said of how the run ended"
         )
         above = GRID // 2 if self._low and not self._open else GRID + 2
         self._whole.setContentsMargins(2 * GRID, above, 2 * GRID, above)

@@ -175,7 +175,7 @@ class Tag(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """All the words, and the room beside them."""
+        """All the words, and the space beside them."""
         # Rounded up: a text that lacks a fraction of a pixel is elided.
         words = math.ceil(QFontMetricsF(self.font()).horizontalAdvance(self._text)) + 1
         return QSize(words + 2 * _TAG_SIDE, max(_TAG_HEIGHT, self.fontMetrics().height() + 4))

@@ -432,6 +432,6 @@ class TrainPage(QWidget):
             self.details.refresh(self._run)
 
     def _show_details(self) -> None:
-        """Open the details, with room to read them."""
+        """Open the details, with space to read them."""
         self.details.show_details()
         self.body.grow_details()

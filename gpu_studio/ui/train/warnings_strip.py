@@ -117,7 +117,7 @@ MOST_LINES = 6
 """So many are shown at most: the plots must not give way to them. All stand in the log."""
 _SIGN = 14
 _ALL = 100
-"""The stretch of what takes the room that is left, as far as it needs it."""
+"""The stretch of what takes the space that is left, as far as it needs it."""
 
 
 class WarningLine(QWidget):

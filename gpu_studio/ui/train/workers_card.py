@@ -320,8 +320,8 @@ class WorkerLine(QWidget):
     ) -> None:
         """A bar that is filled to `part`, and `words` beside it, as long as `longest` at most."""
         tokens = self._theme.tokens
-        room = QFontMetrics(font("caption")).horizontalAdvance(longest) + GRID
-        trough = QRectF(area).adjusted(0, (area.height() - BAR) / 2, -room, 0)
+        beside = QFontMetrics(font("caption")).horizontalAdvance(longest) + GRID
+        trough = QRectF(area).adjusted(0, (area.height() - BAR) / 2, -beside, 0)
         trough.setHeight(BAR)
         filled = QRectF(trough)
         filled.setWidth(trough.width() * part)
