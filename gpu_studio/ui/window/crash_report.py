@@ -1,4 +1,4 @@
-"""A crash of the window: written down as it happens, told of at the next start.
+"""A crash of the window: written down as it happens, reported at the next start.
 
 Python's faulthandler writes where each thread was. A window that ends otherwise leaves nothing.
 """
@@ -97,7 +97,7 @@ def _heading() -> str:
 
 
 def earlier_crash(folder: Path) -> CrashReport | None:
-    """The last crash that nobody was told of. Its report is kept, with a few before it."""
+    """The last crash that has not been reported. Its report is kept, with a few before it."""
     found = sorted(_crashes(folder), key=lambda report: report.time)
     kept = sorted(folder.glob(_KEPT.format("*")))
     for old in kept[:-MOST_KEPT]:

@@ -128,8 +128,8 @@ class Lessons(QObject):
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self.look)
         self.offer = LessonOffer()
-        for told in (services.document, services.readiness, services.facts):
-            told.changed.connect(self._show_offer)
+        for part in (services.document, services.readiness, services.facts):
+            part.changed.connect(self._show_offer)
         self._show_offer()
         self.offer.taken.connect(self.choose)
         self.offer.dismissed.connect(self._offer_no_more)

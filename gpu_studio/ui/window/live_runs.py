@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class LiveRuns(QObject):
     """Keeps the live runs in the status line and beside the title of the Train page.
 
-    A run that somebody else starts, as the queue does, is told of with a way to it. It is shown
-    where no run is, and in the place of one that has ended and that nobody is looking at.
+    A run that somebody else starts, as the queue does, is announced with a button that shows it. It
+    is shown where no run is, and in the place of one that has ended and that nobody is looking at.
     """
 
     def __init__(self, services: Services, pages: Pages) -> None:
@@ -117,8 +117,8 @@ class RunEnds(QObject):
     A click on what the desktop shows brings the window and the run.
 
     Of several windows one tells of an end, and none if the person is looking at the run in any of
-    them. What no window came to tell, because there was none or it was killed, is told by the next
-    one that is opened.
+    them. What no window came to tell, because there was none or it was killed, the next one that is
+    opened tells.
     """
 
     def __init__(self, services: Services, pages: Pages) -> None:
@@ -162,7 +162,7 @@ class RunEnds(QObject):
 
     @property
     def notifies(self) -> bool:
-        """Whether the desktop is told."""
+        """Whether the desktop shows a message."""
         return self._services.settings.get(NOTIFY) != NO
 
     def set_notifies(self, notifies: bool) -> None:
@@ -194,7 +194,7 @@ class RunEnds(QObject):
         self._await_others(unreported(self._runs))
 
     def close(self) -> None:
-        """Follow nothing any more. What is not told yet is left to another window."""
+        """Follow nothing any more. What is not reported yet is left to another window."""
         QObject.disconnect(self._following)
         for timer in self.findChildren(QTimer, options=Qt.FindChildOption.FindDirectChildrenOnly):
             timer.stop()
@@ -270,7 +270,7 @@ class RunEnds(QObject):
             self._held = None
 
     def _is_wanted(self, run: RunDirectory) -> bool:
-        """Whether the desktop is to be told of `run`; what is not is settled with that."""
+        """Whether the desktop is to show a message on `run`; if not, it counts as reported."""
         # A study tells of its end itself: each of a dozen runs is no news.
         wanted = self.notifies and not self._is_seen(run) and not run.study_file.exists()
         if not wanted:

@@ -354,7 +354,7 @@ class Message:
 
 
 def length_of(data: bytes) -> int | None:
-    """How long the message is that `data` begins with; None where that cannot be told yet.
+    """How long the message is that `data` begins with; None where that is not known yet.
 
     Raises WireError.
     """

@@ -142,7 +142,7 @@ class QueueControl(QObject):
         except OSError as error:
             text = f"The queue cannot be worked off: {error.strerror or error}."
             self._services.notice.say(
-                f"{text} Look whether there is room in {self._runs_dir}, and whose it is.", "bad"
+                f"{text} Check whether {self._runs_dir} has free space, and who owns it.", "bad"
             )
         self.read()
 
@@ -248,7 +248,9 @@ class QueueControl(QObject):
             self._services.notice.say(str(error), "warning")
         except OSError as error:
             text = f"The queue in {self._runs_dir} cannot be changed: {error.strerror or error}."
-            self._services.notice.say(f"{text} Look whether there is room, and whose it is.", "bad")
+            self._services.notice.say(
+                f"{text} Check whether there is free space, and who owns the folder.", "bad"
+            )
         self.read()
         self._see_to_runner()
         # The folder of the runs may be there only now.
@@ -308,7 +310,7 @@ class QueueControl(QObject):
     def _predicted(
         self, plan: AbsolutePlan
     ) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
-        """What the open plan takes of each logical device, as far as TensorFlow has told of it.
+        """What the open plan takes of each logical device, as far as TensorFlow has reported it.
 
         With the devices on which cuDNN's workspaces come besides, or XLA changes it, and those of
         which it is a bound.

@@ -138,7 +138,7 @@ class Quitting(QObject):
 
 
 def is_unasked() -> bool:
-    """Whether nobody is there to answer: the session ends, or the process was told to."""
+    """Whether nobody is there to answer: the session ends, or the process was asked to end."""
     application = QCoreApplication.instance()
     ends = isinstance(application, QGuiApplication) and application.isSavingSession()
     return ends or bool(application and application.property(UNASKED))

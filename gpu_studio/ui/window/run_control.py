@@ -167,7 +167,7 @@ class RunControl(QObject):
             self._services.notice.say(str(error), "bad")
         except OSError as error:
             why = error.strerror or str(error)
-            mend = " Look whether there is room, and whose it is."
+            mend = " Check whether there is free space, and who owns the folder."
             text = f"The run could not be started in {self._runs_dir}: {why}."
             text += "" if isinstance(error, NoLocksError) else mend
             self._services.notice.say(text, "bad")

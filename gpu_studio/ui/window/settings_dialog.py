@@ -97,7 +97,7 @@ def options(appliers: Mapping[str, Callable[[Any], object]], runs_dir: Path) -> 
     """All options, for a window on the runs in `runs_dir`. The `appliers` are by their keys."""
     usual = usual_runs_dir()
     keeping = _KEEPING if runs_dir == usual else f"{_KEEPING} This window shows {runs_dir}."
-    told: Sequence[tuple[Setting[Any], str, str, str, Mapping[Any, str]]] = (
+    shown: Sequence[tuple[Setting[Any], str, str, str, Mapping[Any, str]]] = (
         (THEME, "Window", "Colours", "Light or dark, or as the system has it.", _COLOURS),
         (NUMBERS, "Window", "Numbers", _WRITING, _MARKS),
         (QUIT, "Runs", "Closing the window while runs train", _QUITTING, _ASKING),
@@ -109,7 +109,7 @@ def options(appliers: Mapping[str, Callable[[Any], object]], runs_dir: Path) -> 
         ShownSetting(
             setting, part, name, about, appliers[setting.key], words, str(usual), _ALSO[setting.key]
         )
-        for setting, part, name, about, words in told
+        for setting, part, name, about, words in shown
     ]
 
 

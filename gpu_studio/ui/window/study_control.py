@@ -62,9 +62,9 @@ class StudyControl(QObject):
         self._to_run: Path | None = None
         self.processes: list[tuple[subprocess.Popen[bytes], Path]] = []
         self._checking = BackgroundTask("points of a study", self)
-        self._checking.done.connect(lambda told: told[0](told[1]))
+        self._checking.done.connect(lambda answer: answer[0](answer[1]))
         self._judging = BackgroundTask("verdicts of studies that are over", self, in_turn=True)
-        self._judging.done.connect(lambda told: ends.tell_of_study(*told))
+        self._judging.done.connect(lambda verdict: ends.tell_of_study(*verdict))
         self._reaper = QTimer(self)
         self._reaper.setInterval(REAP_MS)
         self._reaper.timeout.connect(self._reap)
@@ -268,9 +268,9 @@ class StudyControl(QObject):
         elif code in (0, _FAILED):
             desk = self.section.desk
             self._judging.start(lambda: (f"Study {name}", _headline_of(desk, path)))
-            told = f"{name} is done." if code == 0 else f"{name}: not every point is measured."
+            text = f"{name} is done." if code == 0 else f"{name}: not every point is measured."
             self._services.notice.say(
-                told, label="Show", action=partial(self.show_study, path), about=ABOUT
+                text, label="Show", action=partial(self.show_study, path), about=ABOUT
             )
         elif code != _STOPPED:
             self._say(f"{name} ended without a word. Go on measures the rest.", "bad")

@@ -31,7 +31,7 @@ TRAINING: Final = "training"
 """What a notice is about that goes once the plan can be trained."""
 NO_RUN: Final = "No run is shown: train a plan, or show a run from the Runs page"
 NO_PLACEMENT: Final = (
-    "The run that is shown has told no placement: a placed run tells it at its beginning"
+    "The run that is shown has reported no placement: a placed run reports it at its beginning"
 )
 NOTHING_DONE: Final = "Nothing is being done with checkpoints"
 NOT_LIVE: Final = "The run that is shown has ended"

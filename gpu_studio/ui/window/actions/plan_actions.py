@@ -169,8 +169,8 @@ CODE: tuple[ActionSpec, ...] = (
         "settings",
         "Edit",
         "Settings…",
-        "What GPU Studio is told for good: colours, numbers, the folder of runs, how often it "
-        "looks at the cards, notifications, quitting",
+        "Preferences of GPU Studio: colours, numbers, the folder of runs, how often it looks at "
+        "the cards, notifications, quitting",
         "Ctrl+,",
         group=3,
     ),
