@@ -74,22 +74,6 @@ OURS = ("model.frozen", "training.phases")
 WHOLE = "GPU_STUDIO_WHOLE_PARITY" in os.environ
 
 
-def in_turn(cases: Mapping[str, Case], way: str) -> dict[str, Case]:
-    """Those of all cases that are trained one way: each without a strategy and by one in turn.
-
-    `make whole` trains each by all of them.
-    """
-    others = [each for each in WAYS if each != "none"]
-    if WHOLE or way not in others:
-        return dict(cases)
-    turn = others.index(way)
-    return {
-        name: each
-        for number, (name, each) in enumerate(cases.items())
-        if number % len(others) == turn
-    }
-
-
 class Trained(dict[str, dict[str, Any]]):
     """What became of every case in every way and by "fit".
 

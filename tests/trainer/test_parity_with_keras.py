@@ -1,7 +1,6 @@
 """Every strategy trains what plain Keras `fit` trains.
 
-Losses of epochs, of validation and test, and weights, to 1e-5. Each plan is trained without a
-strategy and by one of the others in turn; GPU_STUDIO_WHOLE_PARITY=1 trains each by all of them.
+Losses of epochs, of validation and test, and weights, to 1e-5, each plan by each strategy.
 
 The reference is `fit` itself, given the samples in the plan's order. 90 samples in batches of 20
 leave a last batch of 10, over two replicas or two micro-batches.
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parity_jobs import CLOSE, TESTED, VALIDATED, WAYS, Case, Trained, in_turn
+from parity_jobs import CLOSE, TESTED, VALIDATED, WAYS, Case, Trained
 
 pytestmark = pytest.mark.slow
 
@@ -117,7 +116,7 @@ def cases_of(way: str) -> dict[str, Case]:
     in_one_part = {} if way in REPLICAS else IN_ONE_PART
     together |= APART if way == "mirrored" else {}
     together |= COMPILED | NOISE_BY_XLA | SIZED if way == "none" else {}
-    return in_turn(CASES, way) | together | in_turn(in_one_part, way) | NOISE
+    return CASES | together | in_one_part | NOISE
 
 
 COMPARED = [
