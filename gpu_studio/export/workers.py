@@ -57,7 +57,7 @@ def heed_signals():
 
 """
 _OFTEN = "ASK_EVERY = 10  # steps: then the workers ask each other whether one is to stop"
-_AGREEING = """\
+AGREEING = """\
 def is_first(strategy):
     \"\"\"Whether this is the worker that prints and writes for all.\"\"\"
     return not strategy.cluster_resolver.task_id
@@ -93,7 +93,7 @@ def of_first(strategy, content):
 
 
 """
-_KEPT = """\
+KEPT = """\
 def write_kept($given, numbers, arrays):
     \"\"\"Keep what a later start goes on from. What is there is always whole.\"\"\"
     $write
@@ -124,7 +124,7 @@ if is_first(strategy):
 {indented(_WRITE, 4)}
 on_all(strategy, tf.zeros(()))  # nobody goes on, or ends, before it is written"""
 _READ = 'kept.read_bytes() if there else b""'
-_BY_FIRST = {
+BY_FIRST = {
     "given": "arguments, strategy",
     "write": _WRITE_ONCE,
     "who": "the first worker",
@@ -142,7 +142,7 @@ _BY_COORDINATOR = {
     "total": "v.numpy()",
     "restored": "counted",
 }
-_STATE = """\
+STATE = """\
 
 
 def write_state($given, variables, metrics, best_weights, numbers):
@@ -222,13 +222,13 @@ def helpers(facts: ScriptFacts) -> str:
     """Return the functions by which workers agree, and keep and read their state."""
     if not facts.clusters:
         return ""
-    words = _BY_FIRST if facts.agrees else _BY_COORDINATOR
+    words = BY_FIRST if facts.agrees else _BY_COORDINATOR
     later = bool(facts.plan.training.phases)
     heeding = fill(_HEEDING, often=_OFTEN if facts.agrees else "")
-    agreeing = _AGREEING if facts.agrees else ""
-    kept = fill(_KEPT, **words)
+    agreeing = AGREEING if facts.agrees else ""
+    kept = fill(KEPT, **words)
     words = {**words, "begin": ", begin" if later else "", "phases": _PHASES if later else ""}
-    state = "" if facts.by_fit else fill(_STATE, **words)
+    state = "" if facts.by_fit else fill(STATE, **words)
     return heeding + agreeing + kept + state
 
 

@@ -94,7 +94,7 @@ def built(cache: Path | None = None) -> Path | None:
 
     Raises PracticeError if it cannot be built for that TensorFlow.
     """
-    folder = _folder(cache)
+    folder = folder_in(cache)
     places = (*_bundled(folder.name), folder)
     return next((place for place in places if (place / CARDS_FILE).is_file()), None)
 
@@ -110,7 +110,7 @@ def build(cache: Path | None = None, stop: Stop = lambda: False) -> Path:
     """
     if (found := built(cache)) is not None:
         return found
-    folder = _folder(cache)
+    folder = folder_in(cache)
     make_private_directory(folder.parent)
     with in_turn(folder.with_suffix(".lock"), _PATIENCE_S):  # no longer than a build takes
         if (folder / CARDS_FILE).is_file():
@@ -144,7 +144,8 @@ def _bundled(name: str) -> tuple[Path, ...]:
         return ()
 
 
-def _folder(cache: Path | None) -> Path:
+def folder_in(cache: Path | None) -> Path:
+    """The folder of the installed TensorFlow's library, built or not. Raises PracticeError."""
     version = _tensorflow_version()
     if not version.startswith(tuple(f"{known}." for known in KNOWN_TENSORFLOW)):
         raise PracticeError(

@@ -273,7 +273,7 @@ def _trace(pattern: str, message: str, *suggestions: str) -> _Trace:
 
 
 # The most specific first. TensorFlow's failed checks end in abort(), so they come before it.
-_TRACES = (
+TRACES = (
     # Only what ends a process: OpenBLAS says so too, and goes on with fewer threads.
     _trace(
         rf"^(?:RuntimeError: |LLVM ERROR: |F\d{{4}} |\S+ \S+: F ).*(?:{NO_THREADS})",
@@ -352,7 +352,7 @@ def explain(run: RunDirectory, exit_code: int | None = None) -> Explanation:
 
 def _lost(run: RunDirectory, exit_code: int | None) -> Explanation:
     if not any(path.exists() for path in (run.plan_file, run.lock_file, run.log_file)):
-        return _DELETED  # but for what its trainer has written since
+        return DELETED  # but for what its trainer has written since
     log = _end_of_log(run)
     explanation = (
         reported_no_more(run)
@@ -363,8 +363,8 @@ def _lost(run: RunDirectory, exit_code: int | None) -> Explanation:
         or restarted(run)
         or read_only(run, exit_code)
         or own_code(run, exit_code)
-        or _from_exit_code(exit_code)
-        or _WITHOUT_A_WORD
+        or from_exit_code(exit_code)
+        or WITHOUT_A_WORD
     )
     return Explanation(
         explanation.message,
@@ -375,18 +375,18 @@ def _lost(run: RunDirectory, exit_code: int | None) -> Explanation:
     )
 
 
-_DELETED = Explanation(
+DELETED = Explanation(
     "The folder of this run is no longer there: it was deleted, or moved away, while it trained.",
     ("Look in the trash, and put it back where it was.", "Else train its plan again."),
 )
-_WITHOUT_A_WORD = Explanation(
+WITHOUT_A_WORD = Explanation(
     "The trainer ended without a word: it was killed, or the computer went down.",
     (DMESG,),
 )
 
 
 def _from_log(log: str) -> Explanation | None:
-    for trace in _TRACES:
+    for trace in TRACES:
         matches = list(trace.pattern.finditer(log))
         if matches:
             groups = {"where": _innermost_frame(log), **matches[-1].groupdict()}
@@ -394,7 +394,8 @@ def _from_log(log: str) -> Explanation | None:
     return None
 
 
-def _from_exit_code(code: int | None) -> Explanation | None:
+def from_exit_code(code: int | None) -> Explanation | None:
+    """What the exit code alone says of an end without a word; None for code 0, or none."""
     if code is None or code == 0:
         return None
     if code > 0:

@@ -31,7 +31,7 @@ def told_before(plan, *, model=True):
     asked = [("data", data_question(plan), data)]
     asked += [("model", model_question(plan, data["data"]), encoded(MODEL))] if model else []
     for question, about, answer in asked:
-        answer_cache.keep(ask._content(question, ask.ask_command(), {}, about), answer)
+        answer_cache.keep(ask.content_of(question, ask.ask_command(), {}, about), answer)
 
 
 def expected(plan, machine):
@@ -68,7 +68,7 @@ def test_that_an_answer_that_cannot_be_made_out_is_as_none(run, machine):
     told_before(PLAN, model=False)
     about = model_question(PLAN, encoded(DATA))
     answer_cache.keep(
-        ask._content("model", ask.ask_command(), {}, about), {"graph": "of another version"}
+        ask.content_of("model", ask.ask_command(), {}, about), {"graph": "of another version"}
     )
     keep_prediction(run, machine)
     assert prediction.read(run) is None

@@ -14,8 +14,8 @@ def read(folder: Path, *, resume: bool) -> bytes:
     """What the first worker goes on from."""
     given: list[bytes] = []
     names: dict[str, Any] = {}
-    words = {**workers._BY_FIRST, "begin": "", "phases": ""}
-    exec(workers._AGREEING + fill(workers._KEPT + workers._STATE, **words), names)
+    words = {**workers.BY_FIRST, "begin": "", "phases": ""}
+    exec(workers.AGREEING + fill(workers.KEPT + workers.STATE, **words), names)
 
     names["is_first"] = lambda _strategy: True
     names["of_first"] = lambda _strategy, content: given.append(content) or b""

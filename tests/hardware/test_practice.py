@@ -83,7 +83,7 @@ def test_that_a_built_library_is_used_again(monkeypatch, tmp_path):
 
 
 def test_that_a_library_which_another_process_built_first_is_taken(monkeypatch, tmp_path):
-    folder = practice._folder(tmp_path)
+    folder = practice.folder_in(tmp_path)
 
     def while_another_builds(command, _stop):
         _made(command)
@@ -96,7 +96,7 @@ def test_that_a_library_which_another_process_built_first_is_taken(monkeypatch, 
 
 
 def test_that_a_library_that_the_wheel_brings_is_used_and_needs_no_compiler(monkeypatch, tmp_path):
-    name = practice._folder(tmp_path).name
+    name = practice.folder_in(tmp_path).name
     bundled = tmp_path / "resources" / name
     bundled.mkdir(parents=True)
     monkeypatch.setattr(practice, "_bundled", lambda wanted: (tmp_path / "resources" / wanted,))

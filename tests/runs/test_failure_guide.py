@@ -16,10 +16,10 @@ CARD = SimpleNamespace(label="GPU:1", lost="not answering", held_by=("heat",), h
 
 def test_that_each_end_without_a_word_has_a_part_of_its_own() -> None:
     told = [trace.message.format(what="a thing", where=", called from f") for trace in
-            diagnosis._TRACES]  # fmt: skip
-    told += [diagnosis._DELETED.message, diagnosis._WITHOUT_A_WORD.message]
+            diagnosis.TRACES]  # fmt: skip
+    told += [diagnosis.DELETED.message, diagnosis.WITHOUT_A_WORD.message]
     told += [ended.message for code in (3, -9, -11)
-             if (ended := diagnosis._from_exit_code(code))]  # fmt: skip
+             if (ended := diagnosis.from_exit_code(code))]  # fmt: skip
     places = {message: place_of_failure(message) for message in told}
     assert len(places) > 15
     assert [message for message, place in places.items() if place == PAGE] == []

@@ -20,7 +20,7 @@ def read(monkeypatch):
     summary = Skimmer.summary
 
     def watched(skimmer):
-        found.append(skimmer._run.id)
+        found.append(skimmer.run.id)
         return summary(skimmer)
 
     monkeypatch.setattr(Skimmer, "summary", watched)
@@ -28,7 +28,7 @@ def read(monkeypatch):
 
 
 def kept_file(runs_dir):
-    return summary._cache_file(runs_dir)
+    return summary.cache_file(runs_dir)
 
 
 def two_runs(runs_dir):

@@ -119,11 +119,11 @@ def test_that_the_operations_that_warm_processes_list_are_those_that_xla_knows()
 def test_that_two_workers_that_begin_at_once_have_one_server_which_is_no_child_of_theirs() -> None:
     warm_python.command(warm_python.TEXT)
     before = psutil.Process().children(recursive=True)
-    warm_python._start(warm_python._owner())
+    warm_python.start_server(warm_python.owning_process())
     assert psutil.Process().children(recursive=True) == before
     assert not [each for each in before if warm_python.SERVING in each.cmdline()]
 
-    address = warm_python._address(warm_python._owner())
+    address = warm_python.address_of(warm_python.owning_process())
     serving = {
         each.pid: each.info["ppid"]  # what is forked for others may end at any moment
         for each in psutil.process_iter(["cmdline", "ppid"])

@@ -54,16 +54,16 @@ def command(program: str) -> list[str]:
 
     Further arguments may follow: after `-c` the text of the program, and its own.
     """
-    owner = _owner()
+    owner = owning_process()
     with _starting:
         if not _served:
-            if not _is_served(_address(owner)):
-                _start(owner)
-            _served.append(_address(owner))
-    return [sys.executable, "-S", "-E", "-P", CLIENT, _address(owner), program]
+            if not _is_served(address_of(owner)):
+                start_server(owner)
+            _served.append(address_of(owner))
+    return [sys.executable, "-S", "-E", "-P", CLIENT, address_of(owner), program]
 
 
-def _owner() -> int:
+def owning_process() -> int:
     """The process whose end is the server's: pytest's, which all its workers share."""
     return os.getppid() if WORKER in os.environ else os.getpid()
 
@@ -73,7 +73,7 @@ def _is_served(address: str) -> bool:
         return line.connect_ex("\0" + address) == 0
 
 
-def _start(owner: int) -> None:
+def start_server(owner: int) -> None:
     """Start the server, unless that of another worker of the session was first.
 
     It is nobody's child: else its worker would look through all processes after each test.
@@ -85,7 +85,7 @@ def _start(owner: int) -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         starter = subprocess.Popen(
-            [sys.executable, "-S", "-P", __file__, SERVING, _address(owner), str(owner)],
+            [sys.executable, "-S", "-P", __file__, SERVING, address_of(owner), str(owner)],
             env={**os.environ, **paths, **_preloaded(Path(folder))},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -114,7 +114,8 @@ def _preloaded(folder: Path) -> dict[str, str]:
     return {PRELOADED: f"{made}:{os.environ.get(PRELOADED, '')}".strip(":")}
 
 
-def _address(owner: int) -> str:
+def address_of(owner: int) -> str:
+    """The address at which the server of this process listens."""
     return f"gpu-studio-tests-{owner}"
 
 

@@ -160,7 +160,7 @@ def ask(
     """
     asker, added = list(command or ask_command()), dict(environment or {})
     # The packages of another Python are not known here, so its answers are never cached.
-    key = _content(question, asker, added, about) if asker[0] == sys.executable else None
+    key = content_of(question, asker, added, about) if asker[0] == sys.executable else None
     if key and not fresh and (known := answer_cache.look_up(key)):
         return Answer(known, kept=True)
     with _written(about) as descriptors, held_interrupts() as interrupts:
@@ -180,7 +180,7 @@ def kept(question: str, about: Mapping[str, Any] | None = None) -> dict[str, Any
     """The cached answer of an earlier `ask`, if it is still valid; else None. Starts no process."""
     asker = ask_command()
     return (
-        answer_cache.look_up(_content(question, asker, {}, about))
+        answer_cache.look_up(content_of(question, asker, {}, about))
         if asker[0] == sys.executable
         else None
     )
@@ -222,9 +222,10 @@ class _Breaks:
             raise KeyboardInterrupt
 
 
-def _content(
+def content_of(
     question: str, command: list[str], added: dict[str, str], about: Mapping[str, Any] | None
 ) -> dict[str, Any]:
+    """What the answer to a question `about` something is kept under, by `answer_cache`."""
     content = answer_cache.content(question, command, {**os.environ, **added})
     return content if about is None else {**content, "about": dict(about)}
 

@@ -222,7 +222,7 @@ class Skimmer:
         # Imported here, with NumPy: runs whose summaries are kept are listed without either.
         from gpu_studio.runs.reading.history import History
 
-        self._run = run
+        self.run = run
         self._history = History()
         self._lines = LineTail(run.events_file)
         self._newest: dict[bytes, tuple[int, int, bytes]] = {}
@@ -236,11 +236,11 @@ class Skimmer:
     def summary(self) -> Summary:
         """Return the run's present summary. Raises OSError if its files cannot be read."""
         # Checked before reading: a trainer that ends in between has then written its final event.
-        live = is_live(self._run)
+        live = is_live(self.run)
         self._read()
         if not live:
-            self._history.conclude_lost(_why_lost(self._run))
-        return _summary(self._run, self._history)
+            self._history.conclude_lost(_why_lost(self.run))
+        return _summary(self.run, self._history)
 
     def _read(self) -> None:
         for number, line in enumerate(self._lines.read_all()):
@@ -341,7 +341,7 @@ class _CacheFile(msgspec.Struct):
 def load_summaries(runs: Path) -> KnownSummaries:
     """The cached summaries of this folder; none if unreadable or written by another version."""
     try:
-        kept = read_json(_cache_file(runs), _decoder.decode, _LARGEST_CACHE)
+        kept = read_json(cache_file(runs), _decoder.decode, _LARGEST_CACHE)
     except OSError:
         return {}
     if kept.written_by != _cache_writer() or kept.folder != str(runs):
@@ -352,9 +352,9 @@ def load_summaries(runs: Path) -> KnownSummaries:
 def keep_summaries(runs: Path, known: Mapping[str, tuple[EventsVersion, Summary]]) -> None:
     """Replace the cache by these. A failure is ignored: they are then read again."""
     try:
-        make_private_directory(_cache_file(runs).parent)
+        make_private_directory(cache_file(runs).parent)
         write_private(
-            _cache_file(runs), _encoder.encode(_CacheFile(_cache_writer(), str(runs), dict(known)))
+            cache_file(runs), _encoder.encode(_CacheFile(_cache_writer(), str(runs), dict(known)))
         )
     except OSError:
         return
@@ -364,7 +364,8 @@ def _cache_writer() -> list[str]:
     return [str(_CACHE_FORMAT), __version__, *(field.name for field in fields(Summary))]
 
 
-def _cache_file(runs: Path) -> Path:
+def cache_file(runs: Path) -> Path:
+    """The file that keeps the summaries of the runs in this folder."""
     digest = hashlib.sha256(str(runs).encode("utf-8", "surrogateescape")).hexdigest()
     return Path(user_cache_path("gpu-studio")) / "summaries" / f"{digest[:32]}.msgpack"
 

@@ -29,7 +29,7 @@ class Look:
     @classmethod
     def now(cls) -> Look:
         """What is and does."""
-        return cls(free_bytes(), _held())
+        return cls(free_bytes(), held_bytes())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ def free_bytes() -> int:
     That is what is free in the machine, or can be freed without writing anything out, or less,
     where a control group or a limit of the process allows less, or others have a share in it.
     """
-    found = [int(psutil.virtual_memory().available), *_left_in_group(), *_left_in_process()]
-    return max(0, min([*found, *(part.left(_held()) for part in _own)]))
+    found = [int(psutil.virtual_memory().available), *left_in_groups(), *left_in_process()]
+    return max(0, min([*found, *(part.left(held_bytes()) for part in _own)]))
 
 
 def room() -> int:
@@ -80,14 +80,14 @@ def check_memory(what: str, needed: int, free: int, advice: Sequence[str]) -> No
         )
 
 
-def _held() -> int:
+def held_bytes() -> int:
     """The memory that is this process's own: files that are mapped are everybody's."""
     now = psutil.Process().memory_info()
     return int(now.rss - getattr(now, "shared", 0))
 
 
-def _left_in_group() -> list[int]:
-    """What the process's control group and those around it have left, without files' pages."""
+def left_in_groups() -> list[int]:
+    """What the process's control group and those around it have left."""
     with suppress(OSError, ValueError, StopIteration):  # older systems have no group 0
         own = _OWN_GROUPS.read_text().strip().splitlines()
         name = next(line[3:] for line in own if line.startswith("0::"))
@@ -95,12 +95,13 @@ def _left_in_group() -> list[int]:
         for group in (folder, *folder.parents):
             if group == _GROUPS.parent:
                 break
-            found += _left_in(group)
+            found += left_in_group(group)
         return found
     return []
 
 
-def _left_in(group: Path) -> list[int]:
+def left_in_group(group: Path) -> list[int]:
+    """What a control group has left, without files' pages; nothing if it sets no limit."""
     with suppress(OSError, ValueError, StopIteration):
         most = int((group / "memory.max").read_text())
         used = int((group / "memory.current").read_text())
@@ -113,8 +114,8 @@ def _left_in(group: Path) -> list[int]:
 _OF_FILES = ("inactive_file ", "active_file ")
 
 
-def _left_in_process() -> list[int]:
-    """What the limit of the process's own data leaves."""
+def left_in_process() -> list[int]:
+    """What the limit of the process's own data leaves; nothing if it sets no limit."""
     most, _ = resource.getrlimit(resource.RLIMIT_DATA)
     if most == resource.RLIM_INFINITY:
         return []

@@ -30,8 +30,9 @@ class ResultShelf(QObject):
         self._without_file: list[KeptResult] = []
         self._deleted: list[tuple[Path, str]] = []
         """Where those lie that can be taken back, and what they are called, the last one last."""
-        self._reading = BackgroundTask("results of benchmarks", self)
-        self._reading.done.connect(self._take)
+        self.reading = BackgroundTask("results of benchmarks", self)
+        """Reads the results that are kept in files."""
+        self.reading.done.connect(self._take)
 
     def of(self, benchmark: str) -> list[KeptResult]:
         """The results of a benchmark, the newest first."""
@@ -59,7 +60,7 @@ class ResultShelf(QObject):
 
     def read(self) -> None:
         """Read the folder of results."""
-        self._reading.start(_read)
+        self.reading.start(_read)
 
     def delete(self, result: KeptResult) -> None:
         """Move a result to the trash, and offer to take it back."""
@@ -87,7 +88,7 @@ class ResultShelf(QObject):
 
     def close(self) -> None:
         """Stop reading."""
-        self._reading.close()
+        self.reading.close()
 
     def _drop(self, result: KeptResult) -> None:
         of_kind = self._results.get(result.benchmark, [])
@@ -97,7 +98,7 @@ class ResultShelf(QObject):
 
     def _read_anew(self) -> None:
         """Hear nothing of a reading that began before the folder was changed."""
-        if self._reading.busy:
+        if self.reading.busy:
             self.read()
 
     def _restore(self) -> None:

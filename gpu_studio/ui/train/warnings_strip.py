@@ -184,10 +184,11 @@ class WarningsStrip(QFrame):
         super().__init__(parent)
         self.below: QWidget | None = None
         self._seen_at = QPoint()
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(REST_MS)
-        self._rest.timeout.connect(self._come_or_go)
+        self.rest = QTimer(self)
+        """Runs out once the pointer has rested for a while, or has left."""
+        self.rest.setSingleShot(True)
+        self.rest.setInterval(REST_MS)
+        self.rest.timeout.connect(self._come_or_go)
         self._theme = theme
         self._concerns: Sequence[Concern] = ()
         self._open = False
@@ -220,8 +221,8 @@ class WarningsStrip(QFrame):
         if concerns:
             self._show_lines()
         if self.isHidden() != bool(concerns):
-            self._rest.stop()
-        elif not self._rest.isActive():
+            self.rest.stop()
+        elif not self.rest.isActive():
             self._seen_at = QPoint()
             self._come_or_go()
 
@@ -230,7 +231,7 @@ class WarningsStrip(QFrame):
         at = QCursor.pos()
         moving, self._seen_at = at != self._seen_at, at
         if moving and self._is_below(at):
-            self._rest.start()
+            self.rest.start()
         else:
             self.setVisible(bool(self._concerns))
 

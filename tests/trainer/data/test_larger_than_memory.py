@@ -227,13 +227,13 @@ def test_that_the_room_is_what_a_limit_of_the_process_or_its_group_leaves(
         "memory.stat": f"anon 5\ninactive_file {1 << 29}\nactive_file 0\n",
     }.items():
         (tmp_path / name).write_text(text)
-    (left,) = rooms._left_in(tmp_path)
+    (left,) = rooms.left_in_group(tmp_path)
     assert left == (1 << 30) + (1 << 29)
     (tmp_path / "memory.max").write_text("max\n")
-    assert rooms._left_in(tmp_path) == []
+    assert rooms.left_in_group(tmp_path) == []
     limit = (8 << 30, -1)
     monkeypatch.setattr(rooms.resource, "getrlimit", lambda _: limit)
-    (left,) = rooms._left_in_process()
+    (left,) = rooms.left_in_process()
     assert 0 < left < 8 << 30
     assert 0 < rooms.free_bytes() < 8 << 30
 
@@ -244,7 +244,7 @@ def test_that_a_system_without_the_newer_control_groups_sets_no_limit(
     groups = tmp_path / "cgroup"
     groups.write_text("12:memory:/user.slice\n1:name=systemd:/user.slice\n")
     monkeypatch.setattr(rooms, "_OWN_GROUPS", groups)
-    assert rooms._left_in_group() == []
+    assert rooms.left_in_groups() == []
     assert rooms.room() > 0
 
 

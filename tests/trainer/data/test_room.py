@@ -40,7 +40,7 @@ def test_that_data_of_one_worker_take_nothing_from_the_part_of_the_next() -> Non
 def test_that_a_process_in_company_has_its_part_and_is_told_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(room, "_held", lambda: 0)
+    monkeypatch.setattr(room, "held_bytes", lambda: 0)
     alone = free_bytes()
     share(Look(4096, 0), 4)
     assert free_bytes() == 1024 < alone
@@ -57,13 +57,13 @@ def test_that_a_process_in_company_has_its_part_and_is_told_of_it(
 def test_that_more_than_its_part_leaves_nothing_and_never_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(room, "_held", lambda: 5 * GIB)
+    monkeypatch.setattr(room, "held_bytes", lambda: 5 * GIB)
     share(Look(8 * GIB, GIB), 2)
     assert free_bytes() == 0
 
 
 def test_that_a_process_holds_what_it_has_written_to() -> None:
-    before = room._held()
+    before = room.held_bytes()
     kept = bytearray(64 << 20)
     kept[::4096] = b"1" * len(kept[::4096])
-    assert room._held() - before >= 60 << 20
+    assert room.held_bytes() - before >= 60 << 20

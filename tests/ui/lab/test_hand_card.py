@@ -90,7 +90,7 @@ def test_that_keys_do_all_that_the_pointer_does(card, qtbot):
     qtbot.keyClick(board, Qt.Key.Key_Up)
     qtbot.keyClick(board, Qt.Key.Key_Delete)
     assert list(where(card)) == ["product_1", "total"]
-    card._notice.button.click()
+    card.window().findChild(Notice).button.click()
     assert list(where(card)) == ["product_0", "product_1", "total"]
     qtbot.keyClick(board, Qt.Key.Key_Return)
     (dialog,) = card.findChildren(OperationDialog)

@@ -34,7 +34,7 @@ def test_that_a_reading_that_began_before_a_result_was_kept_does_not_hide_it(
     result = made("compute", CARDS[:1])
     shelf.add(KeptResult(keep_result(result), result))
     go_on.set()
-    qtbot.waitUntil(lambda: not shelf._reading.busy)
+    qtbot.waitUntil(lambda: not shelf.reading.busy)
     assert [each.result for each in shelf.of("compute")] == [result]
     shelf.close()
 
@@ -59,7 +59,7 @@ def test_that_a_deleted_result_is_not_brought_back_by_a_reading(qtbot, monkeypat
     begun.wait(PATIENCE_S)
     shelf.delete(kept)
     go_on.set()
-    qtbot.waitUntil(lambda: not shelf._reading.busy)
+    qtbot.waitUntil(lambda: not shelf.reading.busy)
     assert shelf.of("compute") == []
     shelf.close()
 

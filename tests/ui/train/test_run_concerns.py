@@ -212,7 +212,7 @@ def test_that_without_a_run_there_is_nothing_to_look_at(qapp) -> None:
 def test_that_the_strip_does_not_move_the_plots_under_a_pointer_on_its_way(
     qtbot, page, monkeypatch
 ) -> None:
-    page.warnings._rest.setInterval(20)
+    page.warnings.rest.setInterval(20)
     page.warnings.show_concerns([])
     plots = page.body.split
     before = plots.y()
@@ -220,7 +220,7 @@ def test_that_the_strip_does_not_move_the_plots_under_a_pointer_on_its_way(
     monkeypatch.setattr(warnings_strip.QCursor, "pos", lambda: plots.mapToGlobal(next(places)))
     page.concerns.follow(None)
     page.warnings.show_concerns([concern("GPU:0")])
-    with qtbot.waitSignal(page.warnings._rest.timeout):
+    with qtbot.waitSignal(page.warnings.rest.timeout):
         pass
     assert page.warnings.isHidden()
     assert plots.y() == before
@@ -232,7 +232,7 @@ def test_that_the_strip_does_not_move_the_plots_under_a_pointer_on_its_way(
     height = page.warnings.height()
     monkeypatch.setattr(warnings_strip.QCursor, "pos", lambda: plots.mapToGlobal(next(places)))
     page.warnings.show_concerns([])
-    with qtbot.waitSignal(page.warnings._rest.timeout):
+    with qtbot.waitSignal(page.warnings.rest.timeout):
         pass
     assert page.warnings.height() == height
     monkeypatch.setattr(warnings_strip.QCursor, "pos", lambda: plots.mapToGlobal(QPoint(-9, -9)))

@@ -184,24 +184,26 @@ def test_that_nothing_but_drawings_of_the_guide_is_loaded(shown: GuideWindow, mo
     assert shown.place == "concepts"
 
 
-def test_that_page_and_drawings_follow_the_theme_where_they_stand(shown: GuideWindow) -> None:
+def test_that_page_and_drawings_follow_the_theme_where_they_stand(
+    shown: GuideWindow, theme: ThemeManager
+) -> None:
     shown.show_place("concepts#bubble")
     bar = shown.view.verticalScrollBar()
     before, light = bar.value(), shown.view.toHtml()
-    shown.view._theme.set_mode("dark")
+    theme.set_mode("dark")
     assert bar.value() == before
     assert DARK.accent in shown.view.toHtml()
     assert DARK.accent not in light
-    shown.view._theme.set_mode("light")
+    theme.set_mode("light")
 
 
 @pytest.mark.parametrize("path", sorted(guide().folder.glob("images/*-dark.png")), ids=str)
 def test_that_pictures_of_the_window_are_dark_where_the_window_is(
-    shown: GuideWindow, path: Path
+    shown: GuideWindow, theme: ThemeManager, path: Path
 ) -> None:
     image, name = QTextDocument.ResourceType.ImageResource.value, path.name.replace("-dark", "")
     for mode, is_dark in (("dark", True), ("light", False)):
-        shown.view._theme.set_mode(mode)
+        theme.set_mode(mode)
         picture = shown.view.loadResource(image, QUrl(f"images/{name}")).toImage()
         assert (picture.scaled(1, 1).pixelColor(0, 0).lightness() < 90) == is_dark
 
