@@ -12,7 +12,7 @@ from gpu_studio.cli.sinks import Sink
 from gpu_studio.common.processes import Interrupts
 from gpu_studio.contract import AnyEvent, RunDirectory, Tail
 from gpu_studio.contract.events import decode
-from gpu_studio.contract.failure_texts import has_no_room
+from gpu_studio.contract.failure_texts import is_disk_full
 from gpu_studio.runs.end_reports import mark_followed
 from gpu_studio.runs.launch import Launched
 from gpu_studio.runs.left_job import explained
@@ -127,7 +127,7 @@ class Watch:
         self._looked = now
         self._cards.read()
         cards = self._cards.sights(history.devices, now)
-        before, full = self._standing, has_no_room(self._folder)
+        before, full = self._standing, is_disk_full(self._folder)
         moment = history.time_of(now)
         self._standing = concerns_of(history, cards, now=moment, before=before, disk_full=full)
         self._tell(before)

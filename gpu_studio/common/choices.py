@@ -22,7 +22,7 @@ THOUSANDS: Final = "numbers.thousands"
 _FILE: Final = "settings.toml"
 _MOST: Final = 1 << 20
 _PATIENCE_S: Final = 0.5
-_ABOUT: Final = "What GPU Studio was told for good. What is not here has its default."
+_ABOUT: Final = "What was chosen for good. What is not here has its default."
 
 
 def settings_path() -> Path:

@@ -16,7 +16,7 @@ LONGEST_LINE: Final = 2_000
 MOST_LINES: Final = 200
 """So many lines a refusal may have."""
 MOST_MISTAKES: Final = 50
-"""So many mistakes are told at once."""
+"""So many mistakes are listed at once."""
 _DIGEST_LETTERS = 6
 
 

@@ -256,7 +256,7 @@ def metric_label(name: str, among: Iterable[str] = ()) -> str:
 
 
 def output_of(name: str, among: Iterable[str]) -> str:
-    """The output of a model that the metric `name` is of; empty where that cannot be told.
+    """The output of a model that the metric `name` is of; empty where that is not known.
 
     Keras calls the metrics of several outputs `OUTPUT_accuracy`, and each has an `OUTPUT_loss`.
     """

@@ -101,7 +101,7 @@ _MOST_LINKS = 40
 _DESCRIPTORS = Path("/proc")
 
 
-_WITHOUT_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of writing alone, which do not say of which file."""
 
 
@@ -117,7 +117,7 @@ def write_output(path: Path, parts: Iterable[bytes]) -> None:
             target = Path(os.path.realpath(path))
             replace_whole(target, parts, _permissions(target))
     except OSError as error:
-        if error.filename is None and error.errno in _WITHOUT_ROOM:
+        if error.filename is None and error.errno in _DISK_FULL:
             error.filename = str(path)
         raise
 

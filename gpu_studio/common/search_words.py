@@ -106,8 +106,8 @@ def patterns(words: str) -> list[re.Pattern[str]]:
     [True, True]
     """
     given = [each for word in words.split() if (each := " ".join(_LETTERS.findall(plain(word))))]
-    told = [word for word in given if word not in _FILLERS] or given
-    return [_pattern(word) for word in dict.fromkeys(told)]
+    counted = [word for word in given if word not in _FILLERS] or given
+    return [_pattern(word) for word in dict.fromkeys(counted)]
 
 
 def stem(word: str) -> str:

@@ -21,8 +21,7 @@ class SteadyClock:
     Times are in seconds. A line may also give those of a monotonic clock (`steady`, counted from
     any moment of its process): then only the first line's time counts, and later times follow that
     clock. Without `steady`, times are only kept from falling: after the clock was set back they
-    continue from the latest one, and a clock set forward leaves a gap, because it cannot be told
-    from a pause.
+    continue from the latest one, and a clock set forward leaves a gap, as a pause does.
     """
 
     def __init__(self) -> None:

@@ -243,7 +243,7 @@ class LearningRate(Event, tag="learning_rate", frozen=True, gc=False):
 class Checkpoint(Event, tag="checkpoint", frozen=True):
     """A checkpoint is complete at `checkpoints/<name>`.
 
-    `removed` names those deleted to make room for it.
+    `removed` names those deleted to free space for it.
     """
 
     name: str

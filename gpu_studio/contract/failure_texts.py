@@ -18,16 +18,16 @@ from typing import Final, Literal
 from gpu_studio.common.figures import UNITS
 
 _DEVICE = re.compile(r"device:((?:GPU|CPU):\d+)")
-# Where a tensor finds no room, its sender is named as well, and first: in the key of a rendezvous
+# Where a tensor finds no memory, its sender is named as well, and first: in the key of a rendezvous
 # (`sender;incarnation;receiver;edge`), in a copy, in the attributes of a graph's receiving node.
-_WITHOUT_ROOM = (
+_WITHOUT_MEMORY = (
     re.compile(r"OOM when allocating tensor[^\n]*? on \S*device:(?P<device>(?:GPU|CPU):\d+)"),
     re.compile(r"Key: [^;\s]+;[^;\s]*;\S*?device:(?P<device>(?:GPU|CPU):\d+);"),
     re.compile(r"[Cc]opying \w+ tensor from \S+ to \S*?device:(?P<device>(?:GPU|CPU):\d+)"),
     re.compile(r'recv_device="\S*?device:(?P<device>(?:GPU|CPU):\d+)"'),
 )
-NO_ROOM_FOR_COPY = "Dst tensor is not initialized"
-"""What a copy says that found no room where it should go (tensorflow issue 7025)."""
+NO_MEMORY_FOR_COPY = "Dst tensor is not initialized"
+"""What a copy says that found no memory where it should go (tensorflow issue 7025)."""
 _ALLOCATOR = re.compile(
     r"Allocator \((?P<allocator>[^)]+)\) ran out of memory trying to allocate "
     r"(?P<size>[\d.]+[KMGT]?i?B)(?: \(rounded to (?P<bytes>\d+)\))?"
@@ -37,9 +37,9 @@ _ASKED_BY = re.compile(r"requested by op (?P<operation>\S+)")
 _HARMLESS = "is not a failure"
 # A name in brackets without `node` is an operation that only waited for the one that failed.
 _NODES = re.compile(r"\{\{node ([^}]+)\}\}|Detected at node '?([^'\s]+)")
-NO_ROOM_TO_LOAD = r"failed to map segment|[Cc]annot allocate memory"
+NO_MEMORY_TO_LOAD = r"failed to map segment|[Cc]annot allocate memory"
 """What the dynamic linker says if a library that is there gets no memory, or may not use enough."""
-ROOM_TO_LOAD = ("Close other programs, or raise the limit that `ulimit -v` shows.",)
+MEMORY_TO_LOAD = ("Close other programs, or raise the limit that `ulimit -v` shows.",)
 NO_THREADS = r"can't start new thread|pthread_create(?:\(\))? failed"
 """What Python and native libraries say if a user, or a container, may start no more."""
 NO_MORE_THREADS = "The system let the trainer start no further thread."
@@ -76,12 +76,12 @@ def device_in(text: str) -> str | None:
     return found[1] if found else None
 
 
-def device_without_room(text: str) -> str | None:
-    """The logical device that had no room, in the words of an error; the receiver of a tensor.
+def device_without_memory(text: str) -> str | None:
+    """The logical device that had no memory, in the words of an error; the receiver of a tensor.
 
     None if the words do not say it: `device_in` may still name some device.
     """
-    found = (each.search(text) for each in _WITHOUT_ROOM)
+    found = (each.search(text) for each in _WITHOUT_MEMORY)
     first = min((each for each in found if each), key=lambda each: each.start(), default=None)
     return first["device"] if first else None
 
@@ -144,7 +144,7 @@ _TASKS: Final[Mapping[LibraryTask, re.Pattern[str]]] = {
     "product": re.compile(r"No blas support for stream"),
 }
 # An algorithm may also be refused by a card that lacks it, or by a cuDNN that cannot be loaded.
-_TRY_WITHOUT_ROOM = re.compile(
+_TRY_WITHOUT_MEMORY = re.compile(
     r"RESOURCE_EXHAUSTED|Out of memory|CUDNN failed to allocate the scratch space"
     r"|Failed to allocate memory"
 )
@@ -162,7 +162,7 @@ class LibraryFailure:
 
     task: LibraryTask
     words: str
-    without_room: bool = False
+    without_memory: bool = False
     sizes: tuple[str, ...] = ()
     device: str | None = None
 
@@ -172,10 +172,10 @@ def library_failure_in(text: str) -> LibraryFailure | None:
     for task, words in _TASKS.items():
         found = words.search(text)
         if found and task == "start":
-            return LibraryFailure(task, found[0], without_room=True, device=found["device"])
+            return LibraryFailure(task, found[0], without_memory=True, device=found["device"])
         if found and task == "algorithm":
             sizes = tuple(dict.fromkeys(_TRIED.findall(text)))
-            return LibraryFailure(task, found[0], bool(_TRY_WITHOUT_ROOM.search(text)), sizes)
+            return LibraryFailure(task, found[0], bool(_TRY_WITHOUT_MEMORY.search(text)), sizes)
         if found:
             return LibraryFailure(task, found[0])
     return None
@@ -254,11 +254,11 @@ def lost_device_in(text: str) -> LostDevice | None:
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""There is no room, on the disk or within the user's quota."""
+"""There is no space, on the disk or within the user's quota."""
 LASTING = (errno.EROFS, errno.EFBIG, errno.EDQUOT)
 """A read-only disk, or a limit of this user or process is reached: waiting frees no space."""
-_MAKE_ROOM = (
-    "Make room on the disk that holds the runs folder, or choose another "
+_FREE_SPACE = (
+    "Free space on the disk that holds the runs folder, or choose another "
     "with --runs-dir. Look with: df -h"
 )
 _MAKE_WRITABLE = (
@@ -269,7 +269,7 @@ _LIFT_LIMIT = (
     "Take away the limit on the size of files, in the shell that "
     "starts the run: ulimit -f unlimited"
 )
-LEAST_ROOM = 64 * 1024
+LEAST_SPACE = 64 * 1024
 """Bytes: with less than this a disk is as good as full."""
 _DISK_IS_FULL = tuple(os.strerror(number) for number in FULL)
 
@@ -290,14 +290,14 @@ def advice_for(words: str) -> str:
     """What to do about a disk that refused for this reason, or for one in this sentence."""
     others = {errno.EROFS: _MAKE_WRITABLE, errno.EFBIG: _LIFT_LIMIT}
     return next(
-        (advice for number, advice in others.items() if os.strerror(number) in words), _MAKE_ROOM
+        (advice for number, advice in others.items() if os.strerror(number) in words), _FREE_SPACE
     )
 
 
-def has_no_room(folder: Path) -> bool:
+def is_disk_full(folder: Path) -> bool:
     """Whether the disk that holds `folder` is full for this user; false if that is not known."""
     try:
         disk = os.statvfs(folder)
     except OSError:
         return False
-    return disk.f_blocks > 0 and disk.f_bavail * disk.f_frsize < LEAST_ROOM
+    return disk.f_blocks > 0 and disk.f_bavail * disk.f_frsize < LEAST_SPACE

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.export.builders import CalledLayer, called_layers
-from gpu_studio.export.meeting import Met, met_of
+from gpu_studio.export.learning import Met, met_of
 from gpu_studio.export.script_data import ScriptData, source_of
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import (

@@ -16,8 +16,8 @@ from gpu_studio.export.keras_objects import (
     metric_text,
     one_column,
 )
+from gpu_studio.export.learning import ExportError
 from gpu_studio.export.locating import located
-from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.optimizers import optimizer_parameters
 from gpu_studio.export.own_code import own_code
 from gpu_studio.export.script_text import (

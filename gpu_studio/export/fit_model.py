@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gpu_studio.export.fit_compile import compiling
 from gpu_studio.export.fitted import FittedPlan
-from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.learning import ExportError
 from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import model as model_text
 from gpu_studio.export.optimizers import optimizer, optimizer_parameters, rate_of_compiled

@@ -10,7 +10,7 @@ from __future__ import annotations
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_shares import JOINED, OF_BATCH, ROWS_ONCE, SPREAD
 from gpu_studio.export.fitted import FittedPlan
-from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.learning import ExportError
 from gpu_studio.export.script_text import fill
 from gpu_studio.export.strategies.placed import placement
 from gpu_studio.plan.strategies.placed import MASKED_IN_PARTS

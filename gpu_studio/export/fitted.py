@@ -10,8 +10,8 @@ import numpy as np
 
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
+from gpu_studio.export.learning import ExportError, Met, UnseenError
 from gpu_studio.export.locating import located
-from gpu_studio.export.meeting import ExportError, Met, UnseenError
 from gpu_studio.export.own_code import called, place_of
 from gpu_studio.export.script_data import ScriptData, source_of, stay_in_files
 from gpu_studio.export.tables import table_facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.learning import ExportError
 
 
 def located(field: str, name: str, base: Path) -> Path:

@@ -111,7 +111,7 @@ def _leaves_open(training: Training) -> bool:
 
 
 def offered_outputs(facts: ScriptFacts) -> str:
-    """Return the number of outputs that a function is told, as an expression."""
+    """Return the number of outputs that a function is given, as an expression."""
     target = facts.source.target
     counted = target.measured or target.one_hot or target.labels
     return str(target.outputs) if counted else facts.source.counted_classes

@@ -78,11 +78,11 @@ class OwnRate(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step):
         with tf.device("CPU:0"):
             at = tf.cast(step, tf.int64)
-            told = tf.numpy_function(self.told, [at], tf.float32, stateful=False)
-        told.set_shape(())
-        return told
+            found = tf.numpy_function(self.rate_of, [at], tf.float32, stateful=False)
+        found.set_shape(())
+        return found
 
-    def told(self, step):
+    def rate_of(self, step):
         return np.float32(self.rate(int(step) // self.steps))
 
     def get_config(self):

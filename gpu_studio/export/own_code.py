@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpu_studio.common.safe_files import read_regular
 from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.learning import ExportError
 from gpu_studio.export.locating import located
-from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import call, functions_of, literal
 from gpu_studio.plan import Reference, reference, references_of
 from gpu_studio.plan.references import SCHEDULE

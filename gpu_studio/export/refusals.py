@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpu_studio.export.keras_objects import METRIC_CLASSES
-from gpu_studio.export.meeting import BY_FIT, ExportError
+from gpu_studio.export.learning import BY_FIT, ExportError
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.plan import (
     Plan,

@@ -17,7 +17,7 @@ from gpu_studio.export.fit_script import FIT_PARTS
 from gpu_studio.export.fitted import FittedPlan, why_fitted
 from gpu_studio.export.joined_updates import joined_updates
 from gpu_studio.export.keras_objects import loss, metrics
-from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.learning import ExportError
 from gpu_studio.export.model import model
 from gpu_studio.export.needed_imports import finished
 from gpu_studio.export.optimizers import optimizer

@@ -15,8 +15,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from gpu_studio.export.learning import ExportError, UnseenError
 from gpu_studio.export.locating import located
-from gpu_studio.export.meeting import ExportError, UnseenError
 from gpu_studio.export.tables import TableFacts, table_facts
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import (

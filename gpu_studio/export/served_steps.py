@@ -20,8 +20,8 @@ class PlanRefused(SystemExit):
 
     _keras_call_info_injected = True  # or Keras would raise an error of its own instead
 
-    def __init__(self, why, ways):
-        super().__init__(" ".join([why, *ways]))
+    def __init__(self, why, advice):
+        super().__init__(" ".join([why, *advice]))
 
 
 """ + functions_of(

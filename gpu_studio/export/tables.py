@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_studio.export.meeting import ExportError, UnseenError
+from gpu_studio.export.learning import ExportError, UnseenError
 from gpu_studio.export.script_text import call, fill, listing, literal
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Data, Target

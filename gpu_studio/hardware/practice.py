@@ -118,8 +118,8 @@ def build(cache: Path | None = None, stop: Stop = lambda: False) -> Path:
         compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
         if compiler is None:
             raise PracticeError(NO_COMPILER)
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as room:
-            made = Path(room) / folder.name
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as folder_of_build:
+            made = Path(folder_of_build) / folder.name
             made.mkdir()
             _compile(_driver_command(compiler, made), stop)
             _compile(_cards_command(compiler, made), stop)

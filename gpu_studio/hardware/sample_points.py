@@ -11,7 +11,7 @@ from gpu_studio.contract.samples import AnySample, Fast, Host, Pcie, Slow
 Figure = Literal["memory", "utilisation", "power"]
 """The figures kept for a run: memory in bytes, utilisation in percent, power in watts."""
 Metric = Literal["memory", "utilisation", "power", "temperature", "pcie", "nvlink"]
-"""More figures that are kept of devices: degrees Celsius, and bytes/s over the bus, both ways."""
+"""More figures that are kept of devices: degrees Celsius, and bytes/s over the bus, summed."""
 HOST: Final = "host"
 
 
@@ -39,15 +39,15 @@ def device_points(sample: AnySample) -> Iterator[tuple[str, Metric, float | None
             yield from ((each.card, "temperature", each.temperature_c) for each in sample.cards)
         case Pcie():
             for bus in sample.cards:
-                yield bus.card, "pcie", _both_ways(bus.sent_mib_s, bus.received_mib_s)
+                yield bus.card, "pcie", _both_directions(bus.sent_mib_s, bus.received_mib_s)
                 yield (
                     bus.card,
                     "nvlink",
-                    _both_ways(bus.nvlink_sent_mib_s, bus.nvlink_received_mib_s),
+                    _both_directions(bus.nvlink_sent_mib_s, bus.nvlink_received_mib_s),
                 )
 
 
-def _both_ways(sent: float | None, received: float | None) -> float | None:
+def _both_directions(sent: float | None, received: float | None) -> float | None:
     return None if sent is None or received is None else _bytes(sent + received)
 
 

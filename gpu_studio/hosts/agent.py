@@ -42,7 +42,7 @@ def facts(folder: str, data: list[str], code: list[str]) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "load": os.getloadavg()[0],
         "free_bytes": free_memory(),
-        "room_bytes": room(folder),
+        "disk_free_bytes": free_on_disk(folder),
         "writable": os.access(folder, os.W_OK | os.X_OK),
         "proxies": {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy")},
         "route": default_address(),
@@ -88,7 +88,7 @@ def free_memory() -> int:
     return int(held["MemAvailable"].split()[0]) * 1024
 
 
-def room(folder: str) -> int | None:
+def free_on_disk(folder: str) -> int | None:
     """The free bytes of the disk of a folder."""
     try:
         return shutil.disk_usage(folder).free
@@ -202,11 +202,11 @@ def reached(address: str, port: int) -> dict[str, Any]:
         with socket.create_connection((address, port), timeout=CONNECT_S) as one:
             asked = time.time()
             one.sendall(b"?")
-            told = float(one.recv(64))
+            their_time = float(one.recv(64))
             half = (time.time() - asked) / 2
             return {
                 "seconds": time.perf_counter() - began,
-                "clock": told - asked - half,
+                "clock": their_time - asked - half,
                 "from": one.getsockname()[0],
             }
     except socket.gaierror as error:
@@ -217,23 +217,23 @@ def reached(address: str, port: int) -> dict[str, Any]:
         return {"error": (getattr(error, "strerror", None) or str(error)).lower()}
 
 
-def meet(wanted: dict[str, Any], told: dict[str, Any], listener: Listener) -> None:
+def meet(wanted: dict[str, Any], found: dict[str, Any], listener: Listener) -> None:
     """Wait for the others' files, reach each of them, and wait until all have."""
-    folder, index, count = Path(wanted["meeting"]), wanted["index"], wanted["count"]
-    _write(folder / f"{index}.here", {"address": wanted["address"], "port": told["port"]})
+    folder, index, count = Path(wanted["shared"]), wanted["index"], wanted["count"]
+    _write(folder / f"{index}.here", {"address": wanted["address"], "port": found["port"]})
     _wait(folder, "here", count, wanted["within"])
     others = [each for each in range(count) if each != index]
     there = {each: folder / f"{each}.here" for each in others}
     places = {n: json.loads(path.read_text()) for n, path in there.items() if path.exists()}
-    told["missing"] = [each for each in others if each not in places]
-    told["reached"] = {
+    found["missing"] = [each for each in others if each not in places]
+    found["reached"] = {
         str(number): reached(place["address"], place["port"])
         for number, place in places.items()
         if place["port"]
     }
     # Others may be on their way to this one.
     _write(folder / f"{index}.done", {})
-    _wait(folder, "done", count - len(told["missing"]), wanted["within"])
+    _wait(folder, "done", count - len(found["missing"]), wanted["within"])
     listener.close()
 
 
@@ -264,13 +264,13 @@ def main() -> None:
     wanted = json.loads(sys.argv[1])
     if "index" not in wanted:
         wanted |= of_slurm(os.environ)
-    told = facts(wanted["folder"], wanted["data"], wanted["code"])
+    found = facts(wanted["folder"], wanted["data"], wanted["code"])
     listener = Listener(wanted["port"])
-    told |= {"index": wanted["index"], "address": wanted["address"]}
-    told |= {"port": 0 if listener.error else listener.port, "port_error": listener.error}
-    told |= {"missing": [], "reached": {}}
-    meet(wanted, told, listener)
-    print(json.dumps(told), flush=True)  # noqa: T201 - that is its answer
+    found |= {"index": wanted["index"], "address": wanted["address"]}
+    found |= {"port": 0 if listener.error else listener.port, "port_error": listener.error}
+    found |= {"missing": [], "reached": {}}
+    meet(wanted, found, listener)
+    print(json.dumps(found), flush=True)  # noqa: T201 - that is its answer
 
 
 if __name__ == "__main__":

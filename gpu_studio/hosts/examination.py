@@ -55,7 +55,7 @@ def examined(plan: AbsolutePlan, runs: Path, script: str = "") -> list[Finding]:
 def _local_views(plan: AbsolutePlan, cluster: Cluster, runs: Path) -> list[HostView]:
     """The view of each worker on this machine, which listens and is reached in this process."""
     folder = next(each for each in (runs.absolute(), *runs.absolute().parents) if each.exists())
-    told = agent.facts(str(folder), *named_files(plan)) | {"interfaces": own_addresses()}
+    facts = agent.facts(str(folder), *named_files(plan)) | {"interfaces": own_addresses()}
     with ExitStack() as held:
         ports = [cluster.port and cluster.port + index for index in range(cluster.processes)]
         listeners = [agent.Listener(port) for port in ports]
@@ -69,7 +69,7 @@ def _local_views(plan: AbsolutePlan, cluster: Cluster, runs: Path) -> list[HostV
             others.pop(str(index), None)
             port = 0 if own.error else own.port
             more = {"index": index, "address": LOCAL, "port": port, "port_error": own.error}
-            lines.append(json.dumps({**told, **more, "reached": others}))
+            lines.append(json.dumps({**facts, **more, "reached": others}))
     return views_in(lines, cluster.processes)
 
 
@@ -164,8 +164,8 @@ def examined_on_nodes(plan: AbsolutePlan, runs: Path, tell: Tell) -> list[Findin
     cluster = cluster_of(plan) or Cluster()
     folder = Path((cluster.slurm or Slurm()).folder or runs).absolute()
     data, code = named_files(plan)
-    with tempfile.TemporaryDirectory(prefix=".examined-", dir=folder) as meeting:
-        wanted: dict[str, Any] = {"folder": str(folder), "meeting": meeting, "data": data}
+    with tempfile.TemporaryDirectory(prefix=".examined-", dir=folder) as shared:
+        wanted: dict[str, Any] = {"folder": str(folder), "shared": shared, "data": data}
         wanted |= {"code": code, "count": cluster.workers, "within": 20.0}
         tell("waiting until Slurm starts the examination")
         lines = _ran(_command(cluster, json.dumps(wanted)), tell)

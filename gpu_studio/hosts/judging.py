@@ -1,4 +1,4 @@
-"""What would keep the workers of a cluster from training, judged by what their machines told.
+"""What would keep the workers of a cluster from training, judged by what their machines report.
 
 Pure: views in, findings out, in the order in which they would hurt. TensorFlow itself waits in
 silence for a worker that is not there, whose name does not resolve, or whose port is closed.
@@ -17,7 +17,7 @@ from gpu_studio.plan import Cluster, listed
 
 LEAST_MEMORY = GIB
 """What a worker takes at least: TensorFlow alone takes half of it."""
-LEAST_ROOM = GIB
+LEAST_DISK = GIB
 MOST_CLOCK_S = 1.0
 MOST_CARD_USED = 0.1
 """What a card's driver and desktop hold is less than this share of it."""
@@ -33,7 +33,7 @@ def findings_of(cluster: Cluster, views: Sequence[HostView]) -> list[Finding]:
         _same,
         _memory,
         _cards,
-        _room,
+        _disk,
         _load,
         _clocks,
         _proxies,
@@ -53,8 +53,8 @@ def _there(cluster: Cluster, views: Sequence[HostView]) -> Iterator[Finding]:
         )
         return
     where = Counter(view.host for view in views)
-    told = listed(f"{host} ({count})" if count > 1 else host for host, count in where.items())
-    yield Finding("hosts", "good", "Workers", f"All {cluster.processes} answered: {told}.")
+    hosts = listed(f"{host} ({count})" if count > 1 else host for host, count in where.items())
+    yield Finding("hosts", "good", "Workers", f"All {cluster.processes} answered: {hosts}.")
 
 
 def _ports(cluster: Cluster, views: Sequence[HostView]) -> Iterator[Finding]:
@@ -135,26 +135,28 @@ def _versions(views: Sequence[HostView]) -> Iterator[Finding]:
                 (f"pip install {name}",),
             )
     for name in sorted({each for view in views for each in view.versions}):
-        told = {view.host: view.versions.get(name) for view in views}
-        there = {version for version in told.values() if version is not None}
+        held = {view.host: view.versions.get(name) for view in views}
+        there = {version for version in held.values() if version is not None}
         if len(there) > 1:
             bad = True
-            pairs = listed(f"{version} on {host}" for host, version in told.items())
+            pairs = listed(f"{version} on {host}" for host, version in held.items())
             found = f"{name} differs: {pairs}. Workers of different versions may wait for ever."
             mend = f"Install one version of {name} everywhere."
             yield Finding("versions", "bad", "Versions", found, (mend,))
     if views and not bad:
-        held = views[0].versions
-        told_ = listed(f"{name} {held[name]}" for name in ("python", *NEEDED) if held.get(name))
-        yield Finding("versions", "good", "Versions", f"{told_}{_everywhere(views)}.")
+        first = views[0].versions
+        versions = listed(
+            f"{name} {first[name]}" for name in ("python", *NEEDED) if first.get(name)
+        )
+        yield Finding("versions", "good", "Versions", f"{versions}{_everywhere(views)}.")
 
 
 def _same(views: Sequence[HostView]) -> Iterator[Finding]:
     """Data and code are there, and the same everywhere."""
     for check, title in (("data", "Data"), ("code", "Your code")):
-        told = [(view, getattr(view, check)) for view in views]
-        names = sorted({name for _, digests in told for name in digests})
-        bad = [found for name in names for found in _unlike(check, title, name, told)]
+        digests = [(view, getattr(view, check)) for view in views]
+        names = sorted({name for _, of_view in digests for name in of_view})
+        bad = [found for name in names for found in _unlike(check, title, name, digests)]
         yield from bad
         if names and not bad:
             found = f"{listed(names)}: there{', the same' if len(views) > 1 else ''}"
@@ -162,9 +164,9 @@ def _same(views: Sequence[HostView]) -> Iterator[Finding]:
 
 
 def _unlike(
-    check: str, title: str, name: str, told: Sequence[tuple[HostView, dict[str, str]]]
+    check: str, title: str, name: str, found_on: Sequence[tuple[HostView, dict[str, str]]]
 ) -> Iterator[Finding]:
-    digests = {view.host: held.get(name, UNREAD) for view, held in told}
+    digests = {view.host: held.get(name, UNREAD) for view, held in found_on}
     unread = {host: each for host, each in digests.items() if each.startswith(UNREAD)}
     for host, why in unread.items():
         reason = why.removeprefix(UNREAD).strip().lower() or "it was not looked for"
@@ -200,8 +202,8 @@ def _memory(views: Sequence[HostView]) -> Iterator[Finding]:
 def _cards(views: Sequence[HostView]) -> Iterator[Finding]:
     kinds = {view.host: tuple(sorted(card.name for card in view.cards)) for view in views}
     if len(set(kinds.values())) > 1:
-        told = listed(f"{host}: {listed(names) or 'none'}" for host, names in kinds.items())
-        found = f"The machines have different cards ({told}): each step waits for the slowest."
+        cards = listed(f"{host}: {listed(names) or 'none'}" for host, names in kinds.items())
+        found = f"The machines have different cards ({cards}): each step waits for the slowest."
         mend = "Ask for machines that are alike."
         yield Finding("cards", "warning", "Cards", found, (mend,))
     for host, view in {view.host: view for view in views}.items():
@@ -213,20 +215,21 @@ def _cards(views: Sequence[HostView]) -> Iterator[Finding]:
                 yield Finding("cards", "warning", "Cards", found, (mend,))
 
 
-def _room(views: Sequence[HostView]) -> Iterator[Finding]:
-    told: dict[str, HostView] = {view.host: view for view in views}
-    for host, view in told.items():
-        if view.room_bytes is None or not view.writable:
+def _disk(views: Sequence[HostView]) -> Iterator[Finding]:
+    by_host: dict[str, HostView] = {view.host: view for view in views}
+    for host, view in by_host.items():
+        if view.disk_free_bytes is None or not view.writable:
             found = f"On {host} the folder of the run cannot be written into."
             yield Finding("room", "bad", "Folder", found, ("Choose another, or make it yours.",))
-        elif view.room_bytes < LEAST_ROOM:
-            found = f"On {host} there is only {size(view.room_bytes)} of room for the run."
+        elif view.disk_free_bytes < LEAST_DISK:
+            left = size(view.disk_free_bytes)
+            found = f"On {host} there is only {left} left on the disk for the run."
             yield Finding("room", "warning", "Folder", found, ("Delete runs that are done with.",))
 
 
 def _load(views: Sequence[HostView]) -> Iterator[Finding]:
-    told: dict[str, HostView] = {view.host: view for view in views}
-    for host, view in told.items():
+    by_host: dict[str, HostView] = {view.host: view for view in views}
+    for host, view in by_host.items():
         if view.load > view.cores:
             found = (
                 f"The load of {host} is {view.load:.1f} on {view.cores} "
@@ -238,13 +241,13 @@ def _load(views: Sequence[HostView]) -> Iterator[Finding]:
 
 def _clocks(views: Sequence[HostView]) -> Iterator[Finding]:
     hosts = {view.index: view.host for view in views}
-    told: set[str] = set()
+    reported: set[str] = set()
     for view in views[:1]:
         for number, link in view.reached.items():
             host = hosts.get(number, str(number))
             least = abs(link.clock) - link.seconds / 2  # as far as the way there lets it be known
-            if not link.error and least > MOST_CLOCK_S and host not in told:
-                told.add(host)
+            if not link.error and least > MOST_CLOCK_S and host not in reported:
+                reported.add(host)
                 found = f"The clock of {host} is {link.clock:+.1f} s off that of {view.host}."
                 mend = "Let NTP set it, or logs cannot be laid side by side."
                 yield Finding("clock", "warning", "Clock", found, (mend,))

@@ -107,7 +107,7 @@ def submit(words: Sequence[str], *, text: str | None = None, folder: Path | None
     numbers = re.findall(r"^([0-9]{1,18})(?:;\S*)?\s*$", said, re.MULTILINE)
     if not numbers:
         # Without a number, scontrol tells of all jobs: whose would be followed?
-        raise SlurmError(f"sbatch told no number of a job, but {said[:_MOST_SAID]!r}")
+        raise SlurmError(f"sbatch gave no number of a job, but {said[:_MOST_SAID]!r}")
     return str(numbers[-1])
 
 
@@ -136,7 +136,7 @@ def answer_of(
     A site may have put anything in the place of Slurm's commands. One that takes longer, or writes
     more, is ended with all of its process group. Raises SlurmError.
     """
-    # In memory: there may be no room on a disk.
+    # In memory: the disk may be full.
     with os.fdopen(os.memfd_create("input"), "w+b") as given:
         given.write((text or "").encode("utf-8", "replace"))
         given.seek(0)
@@ -327,7 +327,7 @@ def job_of(number: str, seconds: float = COMMAND_S) -> SlurmJob:
     said = run(["scontrol", "-o", "show", "job", number], seconds=seconds)
     pairs = dict(pairs_in(said.partition("\n")[0]))
     if not pairs.get("JobState"):
-        raise SlurmError(f"scontrol told no state of job {number}")
+        raise SlurmError(f"scontrol gave no state of job {number}")
     short = {name: value[:_LONGEST_WORDS] for name, value in pairs.items()}
     restarts = re.fullmatch("[0-9]{1,9}", short.get("Restarts", ""))
     return SlurmJob(

@@ -68,7 +68,7 @@ class FollowedJob:
     def __init__(self, number: str) -> None:
         self.job: SlurmJob = job_of(number)
         self.stopped_early = False
-        self._told = ""
+        self._words = ""
         self._tail = LineTail(output_of(number))
 
     def news(self) -> News:
@@ -77,5 +77,5 @@ class FollowedJob:
         lines = tuple(each.decode("utf-8", "replace") for each in self._tail.read_all())
         self.stopped_early |= any(line.startswith(STOPPED_EARLY) for line in lines)
         words = self.job.words
-        new, self._told = words if words != self._told else "", words
+        new, self._words = words if words != self._words else "", words
         return News(lines, new)

@@ -219,21 +219,21 @@ class RunJob:
 
 def addresses_of(nodes: Sequence[str]) -> dict[str, str]:
     """What the nodes are reached by, as Slurm reaches them. Raises SlurmError."""
-    return _told_of(nodes, "NodeAddr")
+    return _values_of(nodes, "NodeAddr")
 
 
 def down_among(nodes: Sequence[str]) -> list[str]:
     """Those of the nodes that are down, or do not answer Slurm; none if it does not tell."""
     try:
-        states = _told_of(nodes, "State") if nodes else {}
+        states = _values_of(nodes, "State") if nodes else {}
     except SlurmError:
         return []
     return [node for node, state in states.items() if re.search(r"DOWN|FAIL|\*|NOT_RESP", state)]
 
 
-def _told_of(nodes: Sequence[str], what: str) -> dict[str, str]:
+def _values_of(nodes: Sequence[str], what: str) -> dict[str, str]:
     """What Slurm tells of each node under this name. Raises SlurmError."""
     said = run(["scontrol", "-o", "show", "node", ",".join(dict.fromkeys(nodes))])
     rows = (dict(pairs_in(line)) for line in said.splitlines())
-    told = {row.get("NodeName", ""): row.get(what, "").strip() for row in rows}
-    return {node: value for node, value in told.items() if node and value}
+    values = {row.get("NodeName", ""): row.get(what, "").strip() for row in rows}
+    return {node: value for node, value in values.items() if node and value}

@@ -1,4 +1,4 @@
-"""What the agents on a cluster's machines told, as typed values."""
+"""What the agents on a cluster's machines report, as typed values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     cores: int = 1
     load: float = 0.0
     free_bytes: int = 0
-    room_bytes: int | None = None
+    disk_free_bytes: int | None = None
     writable: bool = True
     proxies: dict[Text, Text] = {}
     route: Text = ""

@@ -86,7 +86,7 @@ from gpu_studio.plan.targets import (
     Target,
     fitting_outputs,
     kind_of,
-    meetings,
+    kinds_between,
 )
 from gpu_studio.plan.validation import (
     validate,
@@ -184,11 +184,11 @@ __all__ = [
     "inline",
     "is_logical_name",
     "kind_of",
+    "kinds_between",
     "listed",
     "load",
     "loads",
     "logical_devices",
-    "meetings",
     "nearest",
     "parameter_home",
     "part_of",

@@ -81,7 +81,7 @@ def _plateau(monitors: tuple[str, ...]) -> tuple[Option, ...]:
 
 
 def problems_of_callbacks(plan: Plan, monitors: Sequence[str]) -> Iterator[Problem]:
-    """What is wrong with the plan's callbacks, as far as it can be told without running them."""
+    """What is wrong with the plan's callbacks, as far as it is known without running them."""
     for place, callback in enumerate(plan.training.callbacks):
         field = f"training.callbacks[{place}]"
         if reference(callback.name):

@@ -266,14 +266,14 @@ def _check_present(header: Header, chosen: Chosen, values: Mapping[str, Any]) ->
 
 def _check_apart(chosen: Chosen) -> None:
     """Raise TableError where a column stands for two things, or nothing is left as an input."""
-    told = (*chosen.targets, chosen.weight)
-    if both := [name for name in chosen.inputs if name in (*told, chosen.groups)]:
+    learnt = (*chosen.targets, chosen.weight)
+    if both := [name for name in chosen.inputs if name in (*learnt, chosen.groups)]:
         raise TableError(
             f"{printable(both[0])} is an input, and a target, weight or group as well",
             "leave it out of one of them",
             "inputs",
         )
-    if chosen.groups is not None and chosen.groups in told:
+    if chosen.groups is not None and chosen.groups in learnt:
         raise TableError(
             f"{printable(chosen.groups)} is the group of a sample, and a target or weight as well",
             "give the groups a column of their own, and name it in data.groups",

@@ -107,7 +107,7 @@ def _text_of(path: Path, source: str) -> str:
 
 
 def _python(path: Path, source: str, content: bytes) -> Problem:
-    """What a person is told who gives the model's program, where the plan is asked for."""
+    """The message for a person who gives the model's program, where the plan is asked for."""
     if mistake := mistake_in(content):
         version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         return Problem(

@@ -128,7 +128,7 @@ def _escaped(name: str) -> str:
 def _needed(entries: Sequence[str], layers: Layers) -> tuple[str, ...]:
     """Return the entries without those that change nothing.
 
-    One that names no layer stays, so that a mistake is told and not hidden.
+    One that names no layer stays, so that a mistake is reported and not hidden.
     """
     kept = [(named_by(entry, layers), entry) for entry in entries]
     wanted, place = _decided(kept, layers), 0

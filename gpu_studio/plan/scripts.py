@@ -23,7 +23,7 @@ BY_HAND = (
     "What is trained by train_on_batch, or in a loop of its own, cannot be taken over: put a step "
     "into the train_step of a keras.Model, and call its fit"
 )
-"""What a script is told that trains, and calls no `fit`."""
+"""The message for a script that trains and calls no `fit`."""
 OF_KERAS = frozenset({"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"})
 """One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
 _WHOLE = ("epochs", "batch_size", "steps_per_epoch", "validation_steps", "validation_freq")

@@ -86,7 +86,7 @@ def mostly_absent(ids: int, occurring: int) -> bool:
     return ids > MANY_IDS and 2 * occurring < ids
 
 
-def meetings(target: Target, outputs: Shape) -> tuple[Kind, ...]:
+def kinds_between(target: Target, outputs: Shape) -> tuple[Kind, ...]:
     """Return the kinds of learning in which outputs of this shape can meet the target.
 
     `classes`: the last axis scores the classes that ids number. All others compare number by
@@ -108,7 +108,7 @@ def kind_of(
 
     None if they cannot be: no shape fits, or `auto` would have to guess what is meant.
     """
-    able = meetings(target, outputs)
+    able = kinds_between(target, outputs)
     chosen = _chosen(target, able, ends_in_sigmoid)
     named = keras_name(loss, LOSSES)
     if named in (None, "auto", COMPILED):

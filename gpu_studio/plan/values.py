@@ -327,9 +327,9 @@ class PlanError(Exception):
             f"{self.source} cannot be used; {count} "
             f"{'thing needs' if count == 1 else 'things need'} mending:"
         )
-        told = [f"  {problem}" for problem in self.problems[:MOST_MISTAKES]]
+        listed = [f"  {problem}" for problem in self.problems[:MOST_MISTAKES]]
         more = [f"  and {count - MOST_MISTAKES} more"] if count > MOST_MISTAKES else []
-        return "\n".join([heading, *told, *more])
+        return "\n".join([heading, *listed, *more])
 
 
 def shown(value: Any, longest: int = LONGEST_SHOWN) -> str:
@@ -412,7 +412,7 @@ class Caution:
         return (() if self.mend is None else (self.mend,)) + self.others
 
     def with_remedies(self, remedies: Sequence[Remedy]) -> Caution:
-        """The same with these ways out."""
+        """The same with these remedies."""
         return replace(self, mend=remedies[0] if remedies else None, others=tuple(remedies[1:]))
 
 

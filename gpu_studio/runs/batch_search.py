@@ -80,8 +80,8 @@ def largest_batches(
 
 
 def _facts(plan: AbsolutePlan, asking: ProofAsking) -> PlanFacts:
-    told = ask_about(plan, progress=asking.say, cancel=asking.cancel, command=asking.command)
-    facts = decoded(told)
+    answer = ask_about(plan, progress=asking.say, cancel=asking.cancel, command=asking.command)
+    facts = decoded(answer)
     if wrong := facts.data_error or facts.model_error or facts.training_error:
         raise BatchSearchError(wrong)
     if facts.data is not None and facts.data.streamed:
@@ -124,8 +124,8 @@ def _alone(plan: AbsolutePlan, device: str) -> AbsolutePlan:
 
 def _fits(memory: PredictedMemory) -> bool:
     """Whether it fits into what is not kept back, as far as that is known."""
-    room = memory.usable_bytes
-    return room is None or memory.total <= room - room // KEPT_BACK
+    usable = memory.usable_bytes
+    return usable is None or memory.total <= usable - usable // KEPT_BACK
 
 
 class _Searched:
@@ -211,7 +211,7 @@ class _Searched:
         who = ", ".join(self._devices)
         self._asking.say(f"{who}: steps with a batch of {grouped(batch)}")
         try:
-            told = ask(
+            proof = ask(
                 PROOF,
                 about=about,
                 command=self._asking.command,
@@ -225,14 +225,14 @@ class _Searched:
             raise
         except AskError as error:
             raise BatchSearchError(f"With a batch of {grouped(batch)}: {error}") from error
-        if told["runs"]:
-            held = told["held"]
+        if proof["runs"]:
+            held = proof["held"]
             self._held[batch] = max(held.values(), default=0)
-            self._by_xla |= {batch} if told.get("xla") else set()
+            self._by_xla |= {batch} if proof.get("xla") else set()
             return True
-        if told["kept"] and (told["device"] or told["kept"][0]) in told["kept"]:
+        if proof["kept"] and (proof["device"] or proof["kept"][0]) in proof["kept"]:
             self._kept_back.add(batch)
-        self._asking.say(f"{who}: a batch of {grouped(batch)} does not run: {told['why']}")
+        self._asking.say(f"{who}: a batch of {grouped(batch)} does not run: {proof['why']}")
         return False
 
     def _why_not(self, seen: FoundSize) -> str:
@@ -244,5 +244,5 @@ class _Searched:
         needs = max(self._predicted(seen.above), key=lambda each: each.total, default=None)
         if needs is None:
             return "what a step of this model needs is not known, and a CPU is not filled up"
-        room = needs.usable_bytes or psutil.virtual_memory().available
-        return f"it is predicted to need {size(needs.total)} of the {size(room)} there are"
+        usable = needs.usable_bytes or psutil.virtual_memory().available
+        return f"it is predicted to need {size(needs.total)} of the {size(usable)} there are"

@@ -86,7 +86,7 @@ class Catalogue:
         if self._read_bytes >= (1 if first else WORTH_BYTES):
             keep_summaries(self.runs, self._ended)
             self._read_bytes = 0
-        return self._left_jobs.told(found)
+        return self._left_jobs.added_to(found)
 
     def _directories(self) -> list[RunDirectory]:
         """Every run, newest first, without touching those known already."""

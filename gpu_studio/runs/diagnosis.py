@@ -32,11 +32,11 @@ from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.contract.events import decode
 from gpu_studio.contract.failure_mends import against_want_of_memory
 from gpu_studio.contract.failure_texts import (
+    MEMORY_TO_LOAD,
     MORE_THREADS,
+    NO_MEMORY_TO_LOAD,
     NO_MORE_THREADS,
-    NO_ROOM_TO_LOAD,
     NO_THREADS,
-    ROOM_TO_LOAD,
     advice_for,
     layer_of,
     lost_device_in,
@@ -187,7 +187,7 @@ def reported_by_driver(run: RunDirectory) -> str:
             with suppress(samples.SampleError):
                 sample = samples.decode(line)
                 if isinstance(sample, samples.Happened):
-                    return f" The driver told of it: {sample.words}."
+                    return f" The driver reported it: {sample.words}."
     return ""
 
 
@@ -310,9 +310,9 @@ TRACES = (
     ),
     _trace(r"^Fatal Python error: (?P<what>.+)$", "The Python interpreter gave up: {what}{where}."),
     _trace(
-        rf"^(?:\w+\.)*ImportError: (?P<what>.*(?:{NO_ROOM_TO_LOAD}).*)$",
+        rf"^(?:\w+\.)*ImportError: (?P<what>.*(?:{NO_MEMORY_TO_LOAD}).*)$",
         "There was not enough memory to load a library: {what}.",
-        *ROOM_TO_LOAD,
+        *MEMORY_TO_LOAD,
     ),
     _trace(
         r"^(?:\w+\.)*(?P<what>ModuleNotFoundError: .+|ImportError: .+)$",

@@ -49,7 +49,7 @@ def left_job(directory: RunDirectory) -> LeftJob | None:
     if not number:
         return None
     try:
-        return _told(directory, job_of(number, PATIENCE_S))
+        return _of_job(directory, job_of(number, PATIENCE_S))
     except SlurmMissingError:
         return LeftJob(
             f"Whether its job {number} of Slurm still waits cannot be asked here",
@@ -61,7 +61,7 @@ def left_job(directory: RunDirectory) -> LeftJob | None:
         return _unknown(number, error)
 
 
-def _told(directory: RunDirectory, job: SlurmJob) -> LeftJob | None:
+def _of_job(directory: RunDirectory, job: SlurmJob) -> LeftJob | None:
     # A Slurm that was set up anew counts from 1 again: then it is the job of somebody else.
     if job.ended or Path(job.output).parts[-2:] != (directory.id, directory.log_file.name):
         return None
@@ -91,18 +91,18 @@ class LeftJobs:
 
     def __init__(self) -> None:
         self._over: set[str] = set()
-        self._told: Mapping[str, str] = {}
+        self._reasons: Mapping[str, str] = {}
         self._asked = float("-inf")
 
-    def told(self, found: Sequence[Summary]) -> list[Summary]:
+    def added_to(self, found: Sequence[Summary]) -> list[Summary]:
         """The summaries, with the job of a lost run as the reason of its state."""
         lost = {each.id: each for each in found if each.job and each.id not in self._over}
         if lost and time.monotonic() - self._asked >= ASK_AGAIN_S:
-            self._told = self._ask(lost)
+            self._reasons = self._ask(lost)
             self._asked = time.monotonic()  # after the answer, which may have taken long
-        told = self._told
+        reasons = self._reasons
         return [
-            replace(each, reason=told[each.id], left=True) if each.id in told else each
+            replace(each, reason=reasons[each.id], left=True) if each.id in reasons else each
             for each in found
         ]
 
@@ -119,7 +119,7 @@ class LeftJobs:
         left = {name: left_job(each.directory) for name, each in there.items()}
         self._over |= {name for name in lost if left.get(name) is None}
         return {
-            name: job.clause.removeprefix("Slurm's ")  # a list has little room
+            name: job.clause.removeprefix("Slurm's ")  # a list has little space
             for name, job in left.items()
             if job is not None
         }

@@ -114,7 +114,7 @@ class NotedRuns:
     def _measured(self, run: RunDirectory, note: StudyNote) -> Measured:
         ended, live = self._ended.get(run.id), False
         if ended is None:
-            # The lock is asked first: what ends in between has then told its end.
+            # The lock is asked first: what ends in between has then written its end.
             live, ended = is_live(run), terminal_event(run)
             if ended is not None and not live:
                 self._ended[run.id] = ended

@@ -22,7 +22,7 @@ from gpu_studio.runs.sources import ConsentProblem
 from gpu_studio.runs.state import terminal_event
 
 _LOOKED_AT: Final = 200
-_MOST_TOLD: Final = 6
+_MOST_LISTED: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ def checked(
 
 
 def _short(problems: Sequence[str]) -> tuple[str, ...]:
-    if len(problems) <= _MOST_TOLD:
+    if len(problems) <= _MOST_LISTED:
         return tuple(problems)
-    return (*problems[: _MOST_TOLD - 1], f"and {len(problems) - _MOST_TOLD + 1} more")
+    return (*problems[: _MOST_LISTED - 1], f"and {len(problems) - _MOST_LISTED + 1} more")
 
 
 def _estimate(

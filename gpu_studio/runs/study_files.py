@@ -1,6 +1,6 @@
 """What the files that a plan names held when it was trained, so that a change is noticed later.
 
-Python is told apart by its content. Data and models may be large: they are told apart by their
+Python is recognised by its content. Data and models may be large: they are recognised by their
 size and the time of their last change, a folder by that of its own and of the folders in it.
 """
 

@@ -169,7 +169,7 @@ def _called(run: RunDirectory) -> str:
 def being_run(runs: Path) -> Path | None:
     """The file of the study that is being run in this folder of runs; None if none is.
 
-    It is the empty path where who runs it has not told which.
+    It is the empty path where whoever runs it has not said which.
     """
     path = runs / RUNNER_LOCK
     return Path(lock.last_words(path)) if lock.held(path) else None

@@ -21,7 +21,7 @@ from gpu_studio.runs.results.run_times import KNOWN_VERSION
 Level = Literal["warning", "error"]
 LINGER_SECONDS: Final = 10.0
 """What is over stays for so long: it may begin again."""
-MOST_TOLD: Final = 20
+MOST_REPORTED: Final = 20
 _TAIL: Final = 4096
 
 
@@ -29,8 +29,8 @@ _TAIL: Final = 4096
 class Concern:
     """A warning. `key` stays the same as long as its cause does.
 
-    It has held since `since`, and was last seen at `seen`, in seconds since 1970 (UTC). `told` says
-    that the trainer itself reported it.
+    It has held since `since`, and was last seen at `seen`, in seconds since 1970 (UTC). The trainer
+    itself `reported` it.
     """
 
     key: str
@@ -289,9 +289,9 @@ def disk_is_full(sight: WarningFacts) -> Iterator[Concern]:
         yield _found(
             sight,
             "disk full",
-            "The disk that holds this run is full: it trains on, and waits for room to write its "
+            "The disk that holds this run is full: it trains on, and waits for space to write its "
             "events, the last too.",
-            "Make room on that disk (df -h). A stop ends it at once, "
+            "Free space on that disk (df -h). A stop ends it at once, "
             "without what could not be written.",
         )
 
@@ -319,9 +319,9 @@ def reported_by_trainer(sight: WarningFacts) -> Iterator[Concern]:
     Those of a reader (`seq` is -1) have their own rule.
     """
     first: dict[str, Concern] = {}
-    for event in list(sight.history.warnings)[-MOST_TOLD:]:
+    for event in list(sight.history.warnings)[-MOST_REPORTED:]:
         if event.seq >= 0:
-            key = f"told {event.message}"
+            key = f"reported {event.message}"
             concern = Concern(
                 key,
                 event.message,

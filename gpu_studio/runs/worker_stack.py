@@ -38,7 +38,7 @@ def stack_of(run: RunDirectory, title: str, cancelled: threading.Event | None = 
     log = RunDirectory(run.path / member.folder).log_file
     before = _size(log)
     _signal(member, known.job)
-    if text := _told(log, before, cancelled or threading.Event()):
+    if text := _text_of(log, before, cancelled or threading.Event()):
         return text
     raise StackError(
         f"{_capital(title)} did not write where it is in {PATIENCE_S:.0f} s: it is stopped by a "
@@ -69,7 +69,7 @@ def _capital(title: str) -> str:
     return f"{title[:1].upper()}{title[1:]}"
 
 
-def _told(log: Path, before: int, cancelled: threading.Event) -> str:
+def _text_of(log: Path, before: int, cancelled: threading.Event) -> str:
     """What the log has got since it had `before` bytes, once it grows no more."""
     end, size, since = time.monotonic() + PATIENCE_S, before, 0.0
     while time.monotonic() < end and not cancelled.wait(_TICK_S):

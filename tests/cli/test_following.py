@@ -114,7 +114,7 @@ def test_that_a_full_disk_is_told_to_whoever_follows_the_run(small_disk: SmallDi
     watch.look(History())
     (line,) = sink.lines
     assert line.startswith(
-        "warning: The disk that holds this run is full: it trains on, and waits for room"
+        "warning: The disk that holds this run is full: it trains on, and waits for space"
     )
     small_disk.clear()
     now[0] += LINGER_SECONDS + 1

@@ -5,7 +5,7 @@ import pytest
 from gpu_studio.contract.failure_texts import (
     bytes_in,
     device_in,
-    device_without_room,
+    device_without_memory,
     layer_of,
     library_failure_in,
     lost_device_in,
@@ -77,11 +77,11 @@ FROM, TO = f"{PLACE}GPU:0", f"{PLACE}GPU:2"
     ],
 )
 def test_that_the_device_without_room_is_the_one_that_a_tensor_was_to_go_to(text):
-    assert device_without_room(f"Detected at node a on {FROM}\n{text}") == "GPU:2"
+    assert device_without_memory(f"Detected at node a on {FROM}\n{text}") == "GPU:2"
 
 
 def test_that_words_which_name_no_receiver_name_no_device_without_room():
-    assert device_without_room(f"failed on {FROM}") is None
+    assert device_without_memory(f"failed on {FROM}") is None
 
 
 def test_that_devices_and_operations_are_found_in_an_error():
@@ -185,7 +185,7 @@ TRIALS = (
 
 
 @pytest.mark.parametrize(
-    ("text", "task", "without_room", "sizes", "device"),
+    ("text", "task", "without_memory", "sizes", "device"),
     [
         (
             "cudaSetDevice() on GPU:3 failed. Status: out of memory",
@@ -207,13 +207,13 @@ TRIALS = (
     ],
 )
 def test_that_what_a_library_could_not_do_is_known_by_its_words(
-    text, task, without_room, sizes, device
+    text, task, without_memory, sizes, device
 ):
     found = library_failure_in(text)
     assert found is not None
-    assert (found.task, found.without_room, found.sizes, found.device) == (
+    assert (found.task, found.without_memory, found.sizes, found.device) == (
         task,
-        without_room,
+        without_memory,
         sizes,
         device,
     )

@@ -23,7 +23,7 @@ from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_file
 from gpu_studio.export import data_sets, files_beside, python_script
-from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.learning import ExportError
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Plan
 from gpu_studio.plan.data import SPLITS

@@ -23,7 +23,7 @@ def met(
     folder: Path, *ports: int, count: int = 0, within: float = PATIENCE_S, **more: Any
 ) -> list[HostView]:
     """The answers of an agent for each port."""
-    (folder / "meeting").mkdir()
+    (folder / "shared").mkdir()
     started = []
     for index, port in enumerate(ports):
         wanted = {
@@ -32,7 +32,7 @@ def met(
             "address": "127.0.0.1",
             "port": port,
             "folder": str(folder),
-            "meeting": str(folder / "meeting"),
+            "shared": str(folder / "shared"),
             "within": within,
             "data": [],
             "code": [],

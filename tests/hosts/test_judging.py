@@ -28,7 +28,7 @@ def view(index: int, **more: Any) -> HostView:
         "cores": 8,
         "load": 0.5,
         "free_bytes": 64 * GIB,
-        "room_bytes": 100 * GIB,
+        "disk_free_bytes": 100 * GIB,
         "reached": {1 - index: WorkerLink(seconds=0.0004)},
     }
     return HostView(index=index, **(known | more))
@@ -71,7 +71,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
         "one version of tensorflow",
     ),
     "no Keras": ("versions", {"versions": {**VERSIONS, "keras": None}}, "pip install keras"),
-    "no room": ("room", {"room_bytes": None}, "Choose another"),
+    "no room": ("room", {"disk_free_bytes": None}, "Choose another"),
     "not writable": ("room", {"writable": False}, "make it yours"),
 }
 
@@ -90,7 +90,7 @@ def test_that_what_would_keep_the_workers_from_training_must_be_mended(what: str
 WARNED: dict[str, tuple[str, dict[str, Any]]] = {
     "load": ("load", {"load": 9.5}),
     "memory": ("memory", {"free_bytes": GIB // 2}),
-    "room": ("room", {"room_bytes": GIB // 2}),
+    "room": ("room", {"disk_free_bytes": GIB // 2}),
     "cards": ("cards", {"cards": [CardView("NVIDIA L4", 24576, 0)]}),
     "others on a card": ("cards", {"cards": [CardView("NVIDIA L4", 24576, 20000)]}),
     "proxy": ("proxy", {"proxies": {"http_proxy": "http://proxy:3128"}}),

@@ -258,7 +258,7 @@ def test_that_a_job_is_read_however_odd_its_values_are(
 def test_that_an_answer_that_tells_no_state_is_refused_however_long_it_is(
     site: Callable[[str, str], None], tmp_path: Path, line: str
 ) -> None:
-    with pytest.raises(SlurmError, match="told no state of job 7"):
+    with pytest.raises(SlurmError, match="gave no state of job 7"):
         told_job(site, tmp_path, line)
 
 
@@ -278,7 +278,7 @@ def test_that_what_is_no_number_of_a_job_is_not_followed(
     site: Callable[[str, str], None], said: str
 ) -> None:
     site("sbatch", f"echo '{said}'")
-    with pytest.raises(SlurmError, match="told no number of a job"):
+    with pytest.raises(SlurmError, match="gave no number of a job"):
         submit([])
 
 

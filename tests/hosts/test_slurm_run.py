@@ -66,7 +66,7 @@ def test_that_no_job_of_others_is_taken_for_the_own_where_sbatch_tells_no_number
 ) -> None:
     commands = answering(monkeypatch, sbatch=said)
     job = RunJob(directory, "#!/bin/bash")
-    with pytest.raises(SlurmError, match="told no number of a job"):
+    with pytest.raises(SlurmError, match="gave no number of a job"):
         job.order(0, 2)
     job.end_workers()
     job.close(1)

@@ -169,11 +169,12 @@ def test_that_the_driver_s_word_on_a_card_is_added_to_both_ways_to_fail(tmp_path
     ]
     run.hardware_file.write_bytes(b"cut\n" + b"".join(samples.encode(each) for each in told))
     run.log_file.write_text("F gpu_event_mgr.cc:203] Unexpected Event status: 1\n")
-    assert explain(run).message.endswith("The driver told of it: XID 79: it is off the bus.")
+    assert explain(run).message.endswith("The driver reported it: XID 79: it is off the bus.")
     writer = EventWriter(run.events_file)
     writer.write(Failed(message="GPU:1 failed.", suggestions=[], kind="device_lost"))
     writer.close()
-    assert explain(run).message == "GPU:1 failed. The driver told of it: XID 79: it is off the bus."
+    said = "GPU:1 failed. The driver reported it: XID 79: it is off the bus."
+    assert explain(run).message == said
 
 
 def test_that_mends_are_settings_that_the_command_line_takes():

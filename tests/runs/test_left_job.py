@@ -127,7 +127,7 @@ def test_that_what_others_wrote_for_a_number_is_given_to_no_command(
 ) -> None:
     run = lost("--all; rm")
     assert left_job(run) is None
-    assert LeftJobs().told(Catalogue(run.path.parent).summaries())
+    assert LeftJobs().added_to(Catalogue(run.path.parent).summaries())
     assert known.asked == []
 
 

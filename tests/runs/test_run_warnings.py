@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small_disks import SmallDisk
 
 from gpu_studio.contract import events
-from gpu_studio.contract.failure_texts import has_no_room
+from gpu_studio.contract.failure_texts import is_disk_full
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.warnings import LINGER_SECONDS, CardSight, Concern, concerns_of
 
@@ -275,7 +275,7 @@ def test_that_a_full_disk_is_told_as_long_as_it_is_full() -> None:
 
 
 def test_that_a_disk_is_full_when_it_has_no_room_for_a_line(small_disk: SmallDisk) -> None:
-    assert not has_no_room(small_disk.path)
+    assert not is_disk_full(small_disk.path)
     small_disk.leave(4096)
-    assert has_no_room(small_disk.path)
-    assert not has_no_room(small_disk.path / "gone")
+    assert is_disk_full(small_disk.path)
+    assert not is_disk_full(small_disk.path / "gone")

@@ -15,7 +15,7 @@ from gpu_studio.contract.events import (
     StageSpan,
     Timeline,
 )
-from gpu_studio.runs.reading.placements import WAYS
+from gpu_studio.runs.reading.placements import PASSES
 
 MLP = {
     "flatten": ("CPU:0",),
@@ -59,7 +59,7 @@ def rows_of(asked: AskedPlace, operations: int = 6) -> list[PartRow]:
         parts.append(("join", asked.joined_on))
     return [
         PartRow(layer=asked.layer, way=way, part=part, device=device, operations=operations)
-        for way in WAYS
+        for way in PASSES
         for part, device in parts
         if (way, part) != ("update", "join")
     ]

@@ -9,7 +9,7 @@ from gpu_studio.export.jobs.addresses import SCRIPT, configs
 from gpu_studio.export.jobs.kubernetes import kubernetes
 from gpu_studio.export.jobs.launch import launch
 from gpu_studio.export.jobs.sbatch import sbatch
-from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.learning import ExportError
 from gpu_studio.plan import Plan, cluster_of
 
 __all__ = ["KINDS", "SCRIPT", "SUFFIXES", "job_text", "refuse_alone", "starts_script"]

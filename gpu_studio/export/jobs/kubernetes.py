@@ -15,7 +15,7 @@ from typing import Any
 from gpu_studio.common.figures import plural
 from gpu_studio.export.jobs.addresses import SCRIPT, config, counts, first_port, restarts
 from gpu_studio.export.jobs.yaml_text import yaml_text
-from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.learning import ExportError
 from gpu_studio.export.script_text import comment
 from gpu_studio.plan import Kubernetes, Plan, cluster_of, strategy_of
 

@@ -54,7 +54,7 @@ start() {  # all of them
     pids=()
     for ((index = 0; index < processes; index++)); do
         process "$index" "$@" &
-@told@
+@noted@
     done
 }
 
@@ -166,8 +166,8 @@ if [ "${#cards[@]}" -gt 0 ] && [ "${#cards[@]}" -lt "$processes" ]; then
     echo "There are ${#cards[@]} cards for $processes workers: each needs at least one." >&2
     exit 2
 fi"""
-_TOLD = "        pids+=($!)"
-_TOLD_SERVED = """\
+_NOTED = "        pids+=($!)"
+_NOTED_SERVED = """\
         [ "$index" -gt 0 ] && [ "$index" -le @workers@ ] || pids+=($!)"""
 _ENDED_SERVED = """\
             # Workers would wait for a coordinator that has failed before it listened.
@@ -181,14 +181,14 @@ def launch(plan: Plan, file: str = "launch.sh") -> str:
     count = sum(counts(plan).values())
     serves = strategy_of(plan).serves
     task = indented(task_in_shell(plan, "index"), 4)
-    told = filled(_TOLD_SERVED, workers=str(counts(plan)["worker"])) if serves else _TOLD
+    noted = filled(_NOTED_SERVED, workers=str(counts(plan)["worker"])) if serves else _NOTED
     return filled(
         _LAUNCH,
         about=filled(_ABOUT_SERVED if serves else _ABOUT, script=SCRIPT),
         by_hand=filled(_BY_HAND_SERVED if serves else _BY_HAND, script=SCRIPT),
         process=filled(_SERVED if serves else _WORKER, task=task, config=_CONFIG, script=SCRIPT),
         cluster=cluster_in_shell(plan),
-        told=told,
+        noted=noted,
         ended=_ENDED_SERVED if serves else "",
         others="all end" if serves else "the others are ended, for they cannot go on",
         one="One" if serves else "A worker",

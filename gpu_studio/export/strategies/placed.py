@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gpu_studio.export.builders import CalledLayer
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.learning import ExportError
 from gpu_studio.export.script_text import call, fill, functions_of, indented, listing, literal
 from gpu_studio.export.strategies.written import Written
 from gpu_studio.placement.known_problems import SPLIT_KINDS

@@ -230,7 +230,7 @@ CONTROL, MEMORY = "/dev/nvidiactl", "/dev/nvidia-uvm"
 NO_CARDS = ("", "void", "none")
 LET_RUNS_GO_ON = "loginctl enable-linger    # once; from then on runs go on without you"
 LITTLE_SHARED_MIB = 1024
-LEAST_ROOM_MIB, LITTLE_ROOM_MIB = 200, 5 * 1024
+LEAST_FREE_MIB, LITTLE_FREE_MIB = 200, 5 * 1024
 """A checkpoint or two, and an evening of them."""
 
 
@@ -328,9 +328,9 @@ def disk_space(facts: Facts) -> Finding | None:
         )
     free = size_of(disk_space.free_mib * MIB, disk_space.total_mib * MIB, "of")
     found = f"{free} are free on the disk of {disk_space.folder}."
-    if disk_space.free_mib >= LITTLE_ROOM_MIB:
+    if disk_space.free_mib >= LITTLE_FREE_MIB:
         return Finding("room", "good", title, found)
-    state: State = "bad" if disk_space.free_mib < LEAST_ROOM_MIB else "warning"
+    state: State = "bad" if disk_space.free_mib < LEAST_FREE_MIB else "warning"
     return Finding(
         "room",
         state,

@@ -87,7 +87,7 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--rate", type=float, default=USUAL_RATE, help="of the fast figures, a second (0.2 to 10)"
     )
-    parser.add_argument("--folder", type=Path, help="the folder whose disk is told of")
+    parser.add_argument("--folder", type=Path, help="the folder whose disk is reported")
     parser.add_argument(
         "--careful", action="store_true", help="say which card is about to be asked"
     )

@@ -43,7 +43,7 @@ class Driver:
         self.left_out: frozenset[int] = frozenset()
         """NVML's indices of cards that the driver hangs at when it is asked for them."""
         self.about: Callable[[int], None] = lambda _index: None
-        """Told of the index of each card before it is asked."""
+        """Called with the index of each card before it is asked."""
         self.listed: list[PciCard] = []
         self._source = source
         self._is_open = False
@@ -150,7 +150,7 @@ class Driver:
         return self._card(index, self.calls.ask("nvmlDeviceGetHandleByPciBusId", bus_id), bus_id)
 
     def each(self) -> Iterator[SampledCard]:
-        """The cards that answer, each told of before it is asked."""
+        """The cards that answer, each announced before it is asked."""
         for card in self.cards:
             self.about(card.facts.index or 0)
             yield card

@@ -134,7 +134,7 @@ def _larger(mib: int | None, used: int | None) -> int | None:
     return max(mib or 0, used // MIB)
 
 
-NOT_TOLD = "the system does not tell"
+UNKNOWN_TO_SYSTEM = "the system does not tell"
 
 
 class HostWatch:
@@ -158,7 +158,7 @@ class HostWatch:
             try:
                 values.update(zip(names, part(), strict=True))
             except (OSError, psutil.Error, ValueError, RuntimeError) as error:
-                why.update(dict.fromkeys(names, str(error) or NOT_TOLD))
+                why.update(dict.fromkeys(names, str(error) or UNKNOWN_TO_SYSTEM))
         return Host(time=time, **values, why=why)
 
     def _cpu(self) -> tuple[float]:

@@ -134,7 +134,9 @@ def enough_for_each(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     if (
         training.batch_scope != "global"
         or training.batch_size < 1
-        or (cluster is not None and cluster.workers != cluster.workers_counted)  # told by its rule
+        or (
+            cluster is not None and cluster.workers != cluster.workers_counted
+        )  # reported by its rule
         or not (strategy_of(plan).replicates or strategy_of(plan).serves)
     ):
         return

@@ -242,7 +242,7 @@ def _written(about: Mapping[str, Any] | None) -> Iterator[tuple[int, ...]]:
         yield (file.fileno(),)
 
 
-def _nobody(_told: Any) -> None:
+def _nobody(_answer: Any) -> None:
     return
 
 

@@ -98,9 +98,9 @@ def ask_about(
 ) -> dict[str, Any]:
     """Ask everything about `plan`, in the form that `placement.plan_facts` reads.
 
-    The keys are `data`, `data_error`, `advice` and `model`. `told` is called in this thread with
-    the answer as soon as the data are known. Raises AskError, including NotAllowedError before any
-    question about code that may not run.
+    The keys are `data`, `data_error`, `advice` and `model`. `reported` is called in this thread
+    with the answer as soon as the data are known. Raises AskError, including NotAllowedError
+    before any question about code that may not run.
     """
     refuse_unless_allowed(plan)
     options: dict[str, Any] = {

@@ -23,7 +23,7 @@ _BY_WEIGHT: Final[tuple[Verdict, ...]] = (
     "as asked",
     "no operations",
 )
-WAYS: Final = ("forward", "backward", "update")
+PASSES: Final = ("forward", "backward", "update")
 JOIN: Final = "join"
 _ALL_PARTS = ""
 """The part in rows of a version that did not tell parts apart."""
@@ -63,7 +63,7 @@ class PassRow:
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
-    """A layer with its passes, in the order of `WAYS`.
+    """A layer with its passes, in the order of `PASSES`.
 
     `joined_on` is where the outputs of a split layer are joined; empty if it is not split.
     `by_plan` says whether the plan names the layer or the program chose its device; None if
@@ -141,7 +141,7 @@ def judged(placement: Placement) -> Judgement:
 
 
 def _layer(name: str, asked: AskedPlace | None, rows: Sequence[PartRow]) -> LayerRow:
-    passes = tuple(_pass(way, asked, [row for row in rows if row.way == way]) for way in WAYS)
+    passes = tuple(_pass(way, asked, [row for row in rows if row.way == way]) for way in PASSES)
     if asked is None:
         return LayerRow(name, (), "", None, passes)
     joined_on = asked.joined_on if len(asked.devices) > 1 else ""

@@ -158,7 +158,7 @@ class Series:
         done = 0
         while done < points.shape[1]:
             if self._size == self._most:
-                self._make_room()
+                self._thin_out()
             count = min(self._most - self._size, points.shape[1] - done)
             self._grow(self._size + count)
             self._data[:, self._size : self._size + count] = points[:, done : done + count]
@@ -224,7 +224,7 @@ class Series:
             grown[:, : self._size] = self._data[:, : self._size]
             self._data = grown
 
-    def _make_room(self) -> None:
+    def _thin_out(self) -> None:
         """Thin the ageing points, or, if they fill half of the storage, those thinned before."""
         aged = self._size - self._old - self._most // 4
         if aged < _GROUP or self._old > max(self._most // 2, _GROUP):

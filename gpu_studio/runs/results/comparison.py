@@ -215,8 +215,8 @@ def _row(
         for value, why in zip(values, reasons, strict=True)
     ]
     # A value that reads the same is not better, whatever digits follow.
-    told_apart = best is not None and texts.count(texts[best]) == 1
-    return ComparisonRow(label, unit, tuple(values), tuple(texts), best if told_apart else None)
+    is_clear = best is not None and texts.count(texts[best]) == 1
+    return ComparisonRow(label, unit, tuple(values), tuple(texts), best if is_clear else None)
 
 
 def _best(values: Sequence[float | None], *, higher: bool = False, by: float = 0.0) -> int | None:

@@ -24,7 +24,7 @@ Cell = str | int | float | None
 Rows = Iterator[Sequence[Cell]]
 _FAST: Final = tuple(name for name in FastFigures.__struct_fields__ if name not in ("card", "why"))
 _SLOW: Final = tuple(name for name in SlowFigures.__struct_fields__ if name not in ("card", "why"))
-_TOLD: Final = (b'{"sample":"fast"', b'{"sample":"slow"')
+_EXPORTED: Final = (b'{"sample":"fast"', b'{"sample":"slow"')
 
 
 def csv_lines(run: RunDirectory, what: str) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _hardware(run: RunDirectory) -> Rows:
 def _samples(run: RunDirectory) -> Iterator[Fast | Slow]:
     with suppress(FileNotFoundError):
         for line in lines_of(run.hardware_file):
-            if line.startswith(_TOLD):
+            if line.startswith(_EXPORTED):
                 with suppress(SampleError):
                     sample = decode_sample(line)
                     if isinstance(sample, Fast | Slow):

@@ -82,7 +82,7 @@ def trains_on_cards(devices: Devices | None) -> bool:
 def card_name(device: str, devices: Devices | None, known: Mapping[str, CardFacts]) -> str | None:
     """The card that a logical GPU of the run was carved from: its product name and address.
 
-    None if that was not told.
+    None if that is not known.
     """
     logical = devices.logical if devices else ()
     for each, key in zip(logical, _keys(logical, known), strict=True):

@@ -33,7 +33,7 @@ from gpu_studio.plan import strategy_named
 TRAINING: Final = ("running", "stopping")
 """The states in which steps are trained: a run that is stopping ends its call first."""
 _STEPS: Final = b'{"event":"steps"'
-_TOLD: Final = tuple(
+_COUNTED: Final = tuple(
     f'{{"event":"{kind}"'.encode()
     for kind in ("started", "state", "checkpoint", "finished", "failed")
 )
@@ -173,7 +173,7 @@ def read_times(run: RunDirectory) -> RunTimes:
     for line in LineTail(run.events_file).read_all():
         if line.startswith(_STEPS):
             reader.take_call(line)
-        elif line.startswith(_TOLD) and (event := decode(line)) is not None:
+        elif line.startswith(_COUNTED) and (event := decode(line)) is not None:
             reader.take(event)
         else:
             reader.newest = line

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from gpu_studio.contract import Failed, StateChanged
 from gpu_studio.contract.failure_mends import against_divergence, without_device, without_xla
 from gpu_studio.contract.failure_texts import (
+    MEMORY_TO_LOAD,
     MORE_THREADS,
+    NO_MEMORY_TO_LOAD,
     NO_MORE_THREADS,
-    NO_ROOM_TO_LOAD,
     NO_THREADS,
-    ROOM_TO_LOAD,
     LostDevice,
     advice_for,
     device_in,
@@ -183,11 +183,11 @@ def _plain(error: BaseException, context: FailureContext) -> tuple[str, str, Seq
     if isinstance(error, OSError):
         advice = ("Look whether the disk is full, and whether the files can be read.",)
         return "system", f"The system refused: {error}.", advice
-    if isinstance(error, ImportError) and re.search(NO_ROOM_TO_LOAD, str(error)):
+    if isinstance(error, ImportError) and re.search(NO_MEMORY_TO_LOAD, str(error)):
         return (
             "host_memory",
             f"There was not enough memory to load a library: {error}.",
-            ROOM_TO_LOAD,
+            MEMORY_TO_LOAD,
         )
     if isinstance(error, ImportError):
         advice = ("Install what is missing into the Python that trains.",)

@@ -85,7 +85,7 @@ def lacked(text: str, context: FailureContext) -> bool:
         return bool(_CUBLAS_WITHOUT_ROOM.search(_log(context))) or any(
             is_full(context, each) for each in cards
         )
-    return found.without_room
+    return found.without_memory
 
 
 def refusals(text: str, context: FailureContext) -> list[AllocationRefusal]:
@@ -136,7 +136,7 @@ def wanted(text: str, refusal: AllocationRefusal | None, context: FailureContext
     if found.task == "recurrent":
         amount = f"another {size(refusal.bytes)}" if refusal and refusal.bytes else "memory"
         return f": there was no room for {amount}, in which cuDNN computes the layer"
-    if found.task == "algorithm" and found.without_room:
+    if found.task == "algorithm" and found.without_memory:
         most = max(map(bytes_in, found.sizes), default=0)
         amount = f"another {size(most)}" if most else "the workspace"
         guards = f" (each with {size(_guards())} of guards around it)" if _guards() else ""
@@ -147,7 +147,7 @@ def wanted(text: str, refusal: AllocationRefusal | None, context: FailureContext
 def advice(text: str, context: FailureContext) -> Iterator[str]:
     """What helps against want of memory in this task only."""
     found = library_failure_in(text)
-    tries = found is not None and found.task == "algorithm" and found.without_room
+    tries = found is not None and found.task == "algorithm" and found.without_memory
     if tries and not WITHOUT_GUARDS.items() <= os.environ.items():
         yield _LESS_FOR_TRIALS
     if never_began(text):

@@ -19,10 +19,10 @@ from gpu_studio.contract import DeviceMemory, Failed, Memory, StateChanged
 from gpu_studio.contract.events import SuggestedChange
 from gpu_studio.contract.failure_mends import against_want_of_memory, change_to, offered
 from gpu_studio.contract.failure_texts import (
-    NO_ROOM_FOR_COPY,
+    NO_MEMORY_FOR_COPY,
     AllocationRefusal,
     device_in,
-    device_without_room,
+    device_without_memory,
     layer_of,
     library_failure_in,
     operations_in,
@@ -86,7 +86,7 @@ def is_out_of_memory(error: BaseException, context: FailureContext) -> bool:
     return (
         type(error).__name__ == "ResourceExhaustedError"
         or "OOM when allocating" in text
-        or NO_ROOM_FOR_COPY in text
+        or NO_MEMORY_FOR_COPY in text
         or bool(_BESIDE.search(text))
         or library_room.lacked(text, context)
     )
@@ -97,7 +97,7 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
     text = str(error)
     refused = library_room.refusals(text, context)
     last = refused[0].device if refused else None
-    device = device_without_room(text) or last or device_in(text)
+    device = device_without_memory(text) or last or device_in(text)
     device = device or library_room.device_of(text, context)
     lacked = next((each for each in refused if each.device in (device, None)), None)
     shape = _shape(text)

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.plan import Named, Shape, kind_of, meetings, reference, shown
+from gpu_studio.plan import Named, Shape, kind_of, kinds_between, reference, shown
 from gpu_studio.plan.keras_objects import Kind
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
@@ -128,7 +128,7 @@ class OutputForm:
 
 def _unmet(dataset: Dataset, shape: Shape, loss: str, field: str) -> PlanRefused:
     target = dataset.target
-    counted = "values" in meetings(target, shape)
+    counted = "values" in kinds_between(target, shape)
     if loss == "auto":
         values = "If they are values, such as counts, name the loss: mean_squared_error."
         said = f'{field} is "auto", but the targets of {dataset.name} are whole numbers'

@@ -26,8 +26,8 @@ from gpu_studio.plan import (
     Shape,
     Target,
     fitting_outputs,
+    kinds_between,
     listed,
-    meetings,
     printable,
     reference,
 )
@@ -239,7 +239,7 @@ def check_shapes(source: str, model: keras.Model, dataset: Dataset) -> None:
 
 def _check_output(source: str, end: End, dataset: Dataset, *, alone: bool) -> None:
     target, shape = dataset.target, end.shape
-    if meetings(target, shape):
+    if kinds_between(target, shape):
         return
     what = "ends in outputs" if alone else f"has the output {end.name}"
     if target.missing is not None:  # else they may be classes, which would fit

@@ -20,7 +20,7 @@ from gpu_studio.placement.plan_facts import (
     paired,
     sample_in_words,
 )
-from gpu_studio.plan import Machine, Plan, listed, meetings, replica_count, shares_of
+from gpu_studio.plan import Machine, Plan, kinds_between, listed, replica_count, shares_of
 from gpu_studio.plan.freezing import frozen_layers
 from gpu_studio.plan.targets import in_words
 from gpu_studio.ui.kit import Index, PlainTable
@@ -156,7 +156,7 @@ def _outward(data: DataFacts, graph: ModelGraph) -> tuple[bool, str]:
     gives = f"the model gives {shape_in_words(graph.output_shape)}"
     single = f"{grouped(data.classes or 0)} classes" if data.y_shape == () else ""
     wanted = single or in_words(data.target)
-    fits = bool(meetings(data.target, graph.output_shape))
+    fits = bool(kinds_between(data.target, graph.output_shape))
     return (
         fits,
         f"Shapes out fit: {gives}, for {wanted}."

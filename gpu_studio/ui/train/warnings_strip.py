@@ -11,7 +11,7 @@ from PySide6.QtGui import QCursor, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.contract import Warned
-from gpu_studio.contract.failure_texts import has_no_room
+from gpu_studio.contract.failure_texts import is_disk_full
 from gpu_studio.runs.failure_guide import PAGE, place_of_failure
 from gpu_studio.runs.warnings import Concern, concerns_of
 from gpu_studio.runs.warnings_cards import CardWatch
@@ -74,7 +74,7 @@ class RunConcerns(QObject):
             self._timer.stop()
         now = self.clock()
         cards = self._cards.sights(run.history.devices, now)
-        before, full = self._standing, run.live and has_no_room(run.run.path)
+        before, full = self._standing, run.live and is_disk_full(run.run.path)
         moment = run.history.time_of(now)
         self._standing = concerns_of(run.history, cards, now=moment, before=before, disk_full=full)
         self._tell(run, before)

@@ -153,7 +153,7 @@ def test_that_a_full_disk_of_a_worker_is_told_by_its_name_and_once(run: Supervis
         f"The disk of worker 1 takes no more (No space left on device). It trains on, and keeps "
         f"what it cannot write to {folder} in its memory."
     )
-    assert warned.suggestion.startswith("Make room on the disk")
+    assert warned.suggestion.startswith("Free space on the disk")
     assert run.of(Log)[-1].message == "The disk of worker 1 takes writes again."
     told = [each.workers[1].refusal for each in run.of(Workers) if len(each.workers) == 2]
     assert fake_member.FULL in told

@@ -123,7 +123,7 @@ MOST_POINTS: Final = 1000
 _ALL_POINTS: Final = 30_000
 """Points of all lines of a report together: they are most of its bytes."""
 _LOG_FROM: Final = 50.0
-"""A loss that fell to so small a part of what it was is told better by its logarithm."""
+"""A loss that fell to so small a part of what it was is shown better by its logarithm."""
 _MOST_METRICS: Final = 8
 _FAR: Final = 8
 _ENOUGH_EPOCHS: Final = 5

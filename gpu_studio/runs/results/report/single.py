@@ -220,7 +220,7 @@ _MOST_CROSSINGS: Final = 30
 
 
 def _placement(run: RunFigures, every: Sequence[Fact]) -> Markup | None:
-    """Return the section; None if it was not told, or nothing was asked."""
+    """Return the section; None if it is not known, or nothing was asked."""
     if run.placement is None or not run.placement.asked:
         return None
     found = judged(run.placement)

@@ -132,7 +132,7 @@ def write_report(runs: Sequence[RunDirectory], path: Path) -> None:
 
 
 _LONGEST: Final = 300
-"""Characters of a plan's field: placements of hundreds of layers are told by their file."""
+"""Characters of a plan's field: placements of hundreds of layers are named by their file."""
 
 
 def _several_header(runs: Sequence[RunFigures]) -> Markup:
