@@ -286,6 +286,8 @@ def console(width: int | None = None) -> Console:
 def refuse_to_replace(paths: Iterable[Path], *, force: bool, code: bool = False) -> None:
     """Raises RefusedError for the first path at which something already is, unless `force`.
 
+    Also for one in a folder that is not there.
+
     Only `code` is written to a Python file, which may be the script that a plan stands for.
     """
     from gpu_studio.common.safe_files import is_stream
@@ -293,6 +295,8 @@ def refuse_to_replace(paths: Iterable[Path], *, force: bool, code: bool = False)
     for path in paths:
         if path.suffix == ".py" and not code:
             raise RefusedError(f"{path} has the name of a Python file: choose another.")
+        if not path.parent.exists():
+            raise RefusedError(f"There is no folder {path.parent}: make it, or choose another.")
         if path.exists() and not is_stream(path) and not force:
             raise RefusedError(
                 f"{path} is already there: choose another name, or add --force to replace it."

@@ -215,7 +215,10 @@ def _dispatch(arguments: list[str]) -> int:
     parser = make_parser(others[0] if others else "")
     chosen, unknown = parser.parse_known_args(arguments)
     if unknown:
-        chosen.given.error(f"unrecognized arguments: {' '.join(unknown)}")
+        from gpu_studio.cli.unknown_words import advice
+
+        said = f"unrecognized arguments: {' '.join(unknown)}"
+        chosen.given.error(f"{said}{advice(chosen, unknown)}")
     if chosen.handler is None:
         return _show_window_on(cards, chosen)
     _write_numbers_as_chosen()

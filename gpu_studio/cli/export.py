@@ -38,6 +38,10 @@ _NEXT = {
     "kubernetes": "Start it with: kubectl apply -f {file}",
 }
 """What is done next with a file, of each kind."""
+_NO_JOB = (
+    "This plan trains in one process, and a job has several workers: set distribution.strategy = "
+    '"multi_worker".'
+)
 _EXPORT = """examples:
   gpu-studio export digits.plan.toml
   gpu-studio export digits.plan.toml --to train.py
@@ -104,7 +108,7 @@ def script_of(
     if problems := [problem for problem in writable(written, found) if problem not in refused]:
         raise plans.PlanError(problems, str(chosen.plan))
     if of_workers:
-        _refuse_alone(written)
+        _refuse_alone(written, submitted=runs)
     return written, _script(written, plan, chosen, may_look=not refused)
 
 
@@ -117,14 +121,14 @@ def _meant_by(to: str) -> tuple[str, Path | None]:
     return SUFFIXES.get(Path(to).suffix.lower(), SCRIPT_KIND), Path(to)
 
 
-def _refuse_alone(plan: plans.Plan) -> None:
+def _refuse_alone(plan: plans.Plan, *, submitted: bool) -> None:
     from gpu_studio.export import ExportError
     from gpu_studio.export.jobs import refuse_alone
 
     try:
         refuse_alone(plan)
     except ExportError as error:
-        raise RefusedError(str(error)) from error
+        raise RefusedError(_NO_JOB if submitted else str(error)) from error
 
 
 def _export_job(

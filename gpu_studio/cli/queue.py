@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -165,8 +165,21 @@ def _add(chosen: argparse.Namespace) -> int:
     else:
         for entry in added:
             say(entry.id)
-        note("They start in the background. See what they wait for with: gpu-studio queue list")
+        note(_what_follows(there.runs, [entry.id for entry in added], held=chosen.hold))
     return OK
+
+
+def _what_follows(runs: Path, ids: Sequence[str], *, held: bool) -> str:
+    from gpu_studio.runs.paths import command_in
+
+    they, wait, start = (
+        ("It", "it waits", "starts") if len(ids) == 1 else ("They", "they wait", "start")
+    )
+    if held:
+        release = command_in(runs, f"queue release {ids[0] if len(ids) == 1 else 'ID'}")
+        return f"{they} {start} once released, with: {release}"
+    look = command_in(runs, "queue list")
+    return f"{they} {start} in the background. See what {wait} for with: {look}"
 
 
 def _checked(path: Path, chosen: argparse.Namespace, machine: Machine) -> AbsolutePlan:
@@ -184,7 +197,8 @@ def _checked(path: Path, chosen: argparse.Namespace, machine: Machine) -> Absolu
 
 def _list(chosen: argparse.Namespace) -> int:
     from gpu_studio.cli.given_plan import this_machine
-    from gpu_studio.runs.queue import Queue
+    from gpu_studio.runs.paths import command_in
+    from gpu_studio.runs.queue import Queue, empty
     from gpu_studio.runs.queue_entry import FORSAKEN, Wait
 
     there = Queue(runs_folder(chosen))
@@ -199,7 +213,7 @@ def _list(chosen: argparse.Namespace) -> int:
     if chosen.json:
         say_json(documents)
     elif not entries:
-        note("The queue is empty: add a plan, with: gpu-studio queue add PLAN")
+        note(empty(there.runs))
     else:
         say_table(
             [
@@ -210,7 +224,7 @@ def _list(chosen: argparse.Namespace) -> int:
         if forsaken:
             note(
                 "No process works this queue, perhaps since a restart. Continue "
-                "with: gpu-studio queue start"
+                f"with: {command_in(there.runs, 'queue start')}"
             )
     return OK
 
@@ -270,6 +284,7 @@ def _start(chosen: argparse.Namespace) -> int:
 
 
 def _go_on(chosen: argparse.Namespace) -> int:
+    from gpu_studio.runs.paths import command_in
     from gpu_studio.runs.queue import Queue, ensure_runner
 
     there = Queue(runs_folder(chosen))
@@ -282,7 +297,7 @@ def _go_on(chosen: argparse.Namespace) -> int:
     elif runner is not None:
         note(
             "The queue is worked off in the background. See what its plans wait for with: "
-            "gpu-studio queue list"
+            f"{command_in(there.runs, 'queue list')}"
         )
     else:
         note(

@@ -150,6 +150,7 @@ def _measured(chosen: argparse.Namespace, opened: OpenStudy) -> StudyRuns:
 
 def _start(chosen: argparse.Namespace, opened: OpenStudy) -> int:
     """Start the study in the background, and say how to follow and stop it."""
+    from gpu_studio.runs.paths import command_in
     from gpu_studio.runs.studies import StudyError
     from gpu_studio.runs.study_runner import start_detached
 
@@ -163,7 +164,7 @@ def _start(chosen: argparse.Namespace, opened: OpenStudy) -> int:
         say_json({"study": str(opened.path), "pid": process.pid})
     note(
         f"It runs in the background. See it with: {typed('study', 'show', chosen.study)}; stop it "
-        "with: gpu-studio study stop"
+        f"with: {command_in(runs_folder(chosen), 'study stop')}"
     )
     return OK
 
@@ -220,6 +221,7 @@ def _stop(chosen: argparse.Namespace) -> int:
 
 
 def _list(chosen: argparse.Namespace) -> int:
+    from gpu_studio.runs.paths import command_in
     from gpu_studio.runs.study_view import StudyDesk
 
     found = StudyDesk(runs_folder(chosen)).look()
@@ -227,7 +229,8 @@ def _list(chosen: argparse.Namespace) -> int:
         say_json([_listed(each) for each in found])
         return OK
     if not found:
-        note("No study was made or run here yet: gpu-studio study new scaling-strong my.plan.toml")
+        new = command_in(runs_folder(chosen), "study new scaling-strong my.plan.toml")
+        note(f"No study was made or run here yet: {new}")
         return OK
     rows = [(each.name, each.progress, _verdict_in(each), str(each.path)) for each in found]
     say_table([("STUDY", "RUNS", "VERDICT", "FILE"), *rows])

@@ -22,7 +22,7 @@ from gpu_studio.contract import RunDirectory, make_private_directory
 from gpu_studio.contract.directory import HIDDEN
 from gpu_studio.runs.labels import Numbers, number_all, numbers_in
 from gpu_studio.runs.left_job import LeftJobs
-from gpu_studio.runs.paths import run_command
+from gpu_studio.runs.paths import command_in, run_command
 from gpu_studio.runs.reading.summary import (
     WORTH_BYTES,
     EventsVersion,
@@ -273,11 +273,16 @@ def find(runs: Path, text: str, *, elsewhere: bool = False) -> RunDirectory:
     if text and (back := _way_back(runs, text)):
         raise UnknownRunError(f"{text} is not in {runs} any more.{back}")
     if not known:
-        raise UnknownRunError(f"There are no runs in {runs} yet: start one, with: gpu-studio train")
+        raise UnknownRunError(none_yet(runs))
     if text == LATEST:
         return found[0]
     name = _with_number(runs, text, numbers, list(known)) or _with_name(text, list(known))
     return known[name]
+
+
+def none_yet(runs: Path) -> str:
+    """Say that this folder holds no run, and how to have one there."""
+    return f"There are no runs in {runs} yet: start one, with: {command_in(runs, 'train')}"
 
 
 def deleted(runs: Path, text: str) -> str:
@@ -300,7 +305,7 @@ def _at(runs: Path, path: Path, *, elsewhere: bool) -> RunDirectory:
     if not is_run(run):
         what = "there is no run in it" if path.is_dir() else "there is no such folder"
         raise UnknownRunError(
-            f"{path} is not the folder of a run: {what}. All runs: gpu-studio runs list"
+            f"{path} is not the folder of a run: {what}. All runs: {command_in(runs, 'runs list')}"
         )
     if os.path.realpath(path.parent) == os.path.realpath(runs):
         return RunDirectory(runs / run.id)
@@ -328,7 +333,8 @@ def _with_number(runs: Path, text: str, numbers: Numbers, known: Sequence[str]) 
         raise UnknownRunError(f"Run #{wanted}, {name}, is not in {runs} any more.{back}")
     if match[1]:
         raise UnknownRunError(
-            f"There is no run #{wanted}. All runs with their numbers: gpu-studio runs list"
+            f"There is no run #{wanted}. All runs with their numbers: "
+            f"{command_in(runs, 'runs list')}"
         )
     return None
 

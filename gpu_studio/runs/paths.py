@@ -36,8 +36,16 @@ def run_command(words: str, run: Path, called: str = "") -> str:
     It names the run by its id, or as it is `called`, and its directory of runs where commands
     do not look there by themselves: `gpu-studio resume 20261101T0900-digits --runs-dir /mnt/runs`.
     """
-    elsewhere = [] if run.parent == runs_dir() else ["--runs-dir", str(run.parent)]
-    return f"gpu-studio {words} {shlex.join([called or run.name, *elsewhere])}"
+    return command_in(run.parent, f"{words} {shlex.quote(called or run.name)}")
+
+
+def command_in(runs: Path, words: str) -> str:
+    """Return the command as one types it in a shell, which names this directory of runs.
+
+    It does so where commands do not look there by themselves: `queue list --runs-dir /mnt/runs`.
+    """
+    elsewhere = "" if runs == runs_dir() else f" --runs-dir {shlex.quote(str(runs))}"
+    return f"gpu-studio {words}{elsewhere}"
 
 
 def open_to_others(runs: Path) -> str:

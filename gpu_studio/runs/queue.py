@@ -17,6 +17,7 @@ from gpu_studio.common.processes import start_in_background
 from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract import Resume, lock, make_private_directory, read_json, slug, write_private
 from gpu_studio.plan import LARGEST_BYTES, AbsolutePlan, PlanError
+from gpu_studio.runs.paths import command_in
 from gpu_studio.runs.queue_entry import HELD_BY_HAND, QueueEntry, Removed, Wait
 
 FOLDER, RUNNER_LOCK = "queue", "queue.lock"
@@ -92,7 +93,7 @@ class Queue:
         if len(candidates) == 1 and text:
             return known[candidates[0]]
         if not known:
-            raise QueueError("The queue is empty: add a plan, with: gpu-studio queue add PLAN")
+            raise QueueError(empty(self.runs))
         there = ", ".join(candidates or known)
         raise QueueError(f"{text!r} is no one entry of the queue: write which of {there}.")
 
@@ -270,6 +271,11 @@ def _read(path: Path, kind: Any) -> Any:
 
 
 LOG = "runner.log"
+
+
+def empty(runs: Path) -> str:
+    """Say that the queue of this folder is empty, and how to fill it."""
+    return f"The queue is empty: add a plan, with: {command_in(runs, 'queue add PLAN')}"
 
 
 def ensure_runner(runs: Path) -> subprocess.Popen[bytes] | None:

@@ -35,6 +35,9 @@ def test_that_what_must_be_mended_is_an_exit_code(gpu_studio, plan_file):
 def test_that_a_plan_of_one_process_or_a_wrong_one_is_refused(gpu_studio, plan_file):
     answer = gpu_studio("cluster", "examine", plan_file)
     assert (answer.code, "multi_worker" in answer.err) == (2, True)
+    answer = gpu_studio("cluster", "submit", plan_file)
+    assert (answer.code, "multi_worker" in answer.err) == (2, True)
+    assert "--to" not in answer.err, "an option that only export has"
     answer = gpu_studio("cluster", "examine", plan_file, "--set", WORKERS, "cluster.workers=0")
     assert (answer.code, "cluster.workers" in answer.err) == (2, True)
     answer = gpu_studio("cluster", "examine", plan_file, "--on-nodes", "--set", WORKERS)

@@ -97,6 +97,34 @@ def test_that_an_unknown_option_is_refused_with_the_usage_of_the_command_it_was_
     assert gpu_studio("--state").err.startswith("usage: gpu-studio [-h]")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("train a.plan.toml --epochs 3", "--set training.epochs=3\n"),
+        (
+            "train a.py --batch-size=8 learning_rate=0.1",
+            "--set training.batch_size=8 training.learning_rate=0.1\n",
+        ),
+        (
+            "model a.py -- --epochs 3 --rows 5",
+            "--set "
+            + " ".join(
+                f"""'{part}.options.arguments=["--epochs", "3", "--rows", "5"]'"""
+                for part in ("model", "data")
+            )
+            + "\n",
+        ),
+        ("train a.plan.toml --rows 5", "unrecognized arguments: --rows 5\n"),
+        ("train a.plan.toml --epochs", "unrecognized arguments: --epochs\n"),
+    ],
+)
+def test_that_words_for_a_plan_or_its_script_are_told_as_the_command_takes_them(
+    gpu_studio, words, told
+):
+    answer = gpu_studio(*words.split())
+    assert (answer.code, answer.err.endswith(told)) == (2, True), answer.err
+
+
 INTERRUPTED_WHILE_IMPORTED = """
 import signal, sys
 

@@ -82,7 +82,7 @@ def test_that_a_plan_which_cannot_be_exported_is_refused_in_words(
 def test_that_a_folder_which_is_not_there_is_said(gpu_studio, plan_file, machine, tmp_path):
     answer = gpu_studio("export", plan_file, "--to", tmp_path / "no" / "train.py")
     assert answer.code == 2
-    assert "No such file or directory" in answer.err
+    assert f"There is no folder {tmp_path / 'no'}: make it" in answer.err
 
 
 def test_that_a_script_can_be_written_for_another_machine(gpu_studio, plan_file, machine, tmp_path):

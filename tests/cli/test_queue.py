@@ -225,6 +225,7 @@ def test_that_plans_are_added_listed_moved_held_and_removed(
         "queue", "add", plan_file, plan_file, "--set", "training.epochs=9", "--hold"
     )
     first, second = answer.out.split()
+    assert answer.err == "They start once released, with: gpu-studio queue release ID\n"
     assert [entry.held for entry in queue.entries()] == ["held by hand"] * 2
     assert queue.plan_of(queue.entries()[0]).training.epochs == 9
     gpu_studio("queue", "down", first)
@@ -239,6 +240,11 @@ def test_that_plans_are_added_listed_moved_held_and_removed(
     assert len(table) == 3
     gpu_studio("queue", "up", first)
     assert gpu_studio("queue", "remove", second, "--json").document == [first]
+    third = gpu_studio("queue", "add", plan_file, "--hold")
+    assert third.err.endswith(
+        f"It starts once released, with: gpu-studio queue release {third.out}"
+    )
+    gpu_studio("queue", "remove", third.out.strip())
     assert "is empty" in gpu_studio("queue", "remove", first).err + gpu_studio("queue", "list").err
     assert not queue.has_runner
 

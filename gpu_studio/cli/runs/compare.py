@@ -27,6 +27,7 @@ from gpu_studio.cli.command import (
     named_runs,
     note,
     refuse_to_replace,
+    runs_folder,
     say,
     say_json,
     say_whole,
@@ -107,13 +108,15 @@ def _add_output(parser: argparse.ArgumentParser, metavar: str, what: str) -> Non
 
 def compare(chosen: argparse.Namespace) -> int:
     """Show what differs between runs."""
+    from gpu_studio.runs.paths import command_in
     from gpu_studio.runs.results.comparison import compare as compared
     from gpu_studio.runs.results.comparison import metric_names
     from gpu_studio.runs.results.run_figures import figures_of
 
     if len(chosen.runs) < 2:
         raise RefusedError(
-            "One run cannot be compared: name two or more. All of them: gpu-studio runs list"
+            "One run cannot be compared: name two or more. All of them: "
+            f"{command_in(runs_folder(chosen), 'runs list')}"
         )
     figures = [figures_of(run) for run in runs_of(chosen)]
     if chosen.metric is not None:

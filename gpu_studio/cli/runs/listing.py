@@ -51,7 +51,7 @@ def register(actions: Commands) -> None:
 
 def list_all(chosen: argparse.Namespace) -> int:
     """List the runs that have the tags asked for."""
-    from gpu_studio.runs.catalogue import list_runs
+    from gpu_studio.runs.catalogue import list_runs, none_yet
     from gpu_studio.runs.labels import read_labels
 
     everything = list_runs(runs_folder(chosen))
@@ -66,7 +66,7 @@ def list_all(chosen: argparse.Namespace) -> int:
     elif everything and not found:
         note(none_has(everything, chosen.tag))
     elif not found:
-        note(f"There are no runs in {runs_folder(chosen)} yet: start one, with: gpu-studio train")
+        note(none_yet(runs_folder(chosen)))
     else:
         labels = [read_labels(summary.directory) for summary in found]
         columns = [_HEADINGS, *(_row(*each) for each in zip(found, labels, strict=True))]

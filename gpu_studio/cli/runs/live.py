@@ -177,4 +177,7 @@ def _refuse_unless_live(run: RunDirectory) -> None:
     if state == "lost" and (left := left_job(run)) is not None:
         said += f" {left.clause}. {left.advice}."
     again = run_command("resume", run.path)
+    if state == "finished":
+        longer = f"{again} --set training.epochs={run.load_plan().training.epochs + 1}"
+        raise RefusedError(f"{said} Train it for longer with: {longer}")
     raise RefusedError(f"{said} Go on from its last checkpoint with: {again}")

@@ -50,6 +50,21 @@ def test_that_another_runs_directory_is_another_world(gpu_studio, ended, tmp_pat
     assert gpu_studio("runs", "list", "--json", "--runs-dir", tmp_path).document == []
 
 
+def test_that_commands_that_are_told_look_into_the_folder_that_was_named(gpu_studio, tmp_path):
+    folder = tmp_path / "other runs"
+    commands = {
+        "runs list": "train",
+        "runs show latest": "train",
+        "runs compare latest": "runs list",
+        "queue list": "queue add PLAN",
+        "queue hold 1": "queue add PLAN",
+        "study list": "study new scaling-strong my.plan.toml",
+    }
+    for command, told in commands.items():
+        answer = gpu_studio(*command.split(), "--runs-dir", folder)
+        assert f"gpu-studio {told} --runs-dir '{folder}'" in answer.err, command
+
+
 def test_that_a_list_has_tags_where_there_are_some_and_energy_where_asked_for(gpu_studio, two):
     plain = gpu_studio("runs", "list").out
     assert "TAGS" not in plain

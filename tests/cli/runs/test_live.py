@@ -30,7 +30,7 @@ def test_that_a_run_which_has_ended_takes_no_commands(gpu_studio, ended, action)
     run = ended().directory
     answer = gpu_studio("runs", action, "latest")
     assert answer.code == 2
-    assert f"gpu-studio resume {run.id}" in answer.err
+    assert f"for longer with: gpu-studio resume {run.id} --set training.epochs=3" in answer.err
     assert not run.commands_file.exists()
 
 
