@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from itertools import takewhile
 from pathlib import PurePath
 from typing import Any
 
@@ -134,9 +135,10 @@ def is_of_keras(node: ast.AST) -> bool:
 
 def _read(call: ast.Call, tree: ast.Module) -> FitCall:
     given = {each.arg: each.value for each in call.keywords if each.arg}
-    # As in `fit(x, y, batch_size, epochs)`.
-    given |= dict(zip(("batch_size", "epochs"), call.args[2:4], strict=False))
-    unpacked = any(each.arg is None for each in call.keywords)  # as in `fit(x, **settings)`
+    by_place = list(takewhile(lambda each: not isinstance(each, ast.Starred), call.args))
+    given |= dict(zip(_IN_ORDER, by_place, strict=False))
+    # As in `fit(x, **settings)` and `fit(*pair)`.
+    unpacked = len(by_place) < len(call.args) or any(each.arg is None for each in call.keywords)
     bound, known, unknown = _bound(tree), {}, []
     for name in OF_PLANS:
         value = _value(given[name], bound) if name in given else _UNKNOWN if unpacked else None
@@ -172,6 +174,25 @@ def in_words(given: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={shown(value)}" for name, value in others.items())
 
 
+_IN_ORDER = (
+    "x",
+    "y",
+    "batch_size",
+    "epochs",
+    "verbose",
+    "callbacks",
+    "validation_split",
+    "validation_data",
+    "shuffle",
+    "class_weight",
+    "sample_weight",
+    "initial_epoch",
+    "steps_per_epoch",
+    "validation_steps",
+    "validation_batch_size",
+    "validation_freq",
+)
+"""The arguments of `fit` by their places."""
 _UNKNOWN = object()
 
 

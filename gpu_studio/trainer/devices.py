@@ -21,6 +21,7 @@ import tensorflow as tf
 from keras.src.backend.common.global_state import set_global_attribute
 from msgspec.structs import replace
 from tensorflow.python.eager import context
+from tensorflow.python.framework.config import disable_op_determinism
 from tensorflow.python.util import _pywrap_util_port
 
 from gpu_studio.contract import DeviceMemory, LogicalDevice
@@ -50,6 +51,7 @@ def set_up(
     count_host_memory()
     _cut_pieces(devices)
     tf.config.experimental.enable_tensor_float_32_execution(plan.training.tf32)
+    disable_op_determinism()  # TF_DETERMINISTIC_OPS of a shell or a script forbids to time steps
     tf.config.set_soft_device_placement(devices.soft_placement)
     if devices.log_placement:
         tf.debugging.set_log_device_placement(True)

@@ -22,11 +22,15 @@ def read(text: str) -> FitCall | None:
     return fit_in(dedent(text).encode())
 
 
+OF_PLACES = {"batch_size": 8, "epochs": 5, "shuffle": False}
+
+
 @pytest.mark.parametrize(
     ("text", "known"),
     [
         ("model.fit(x, y, epochs=5, batch_size=64)", {"epochs": 5, "batch_size": 64}),
         ("model.fit(x, y, 64, 5)", {"epochs": 5, "batch_size": 64}),
+        ("m.fit(x, y, 8, 5, 2, None, 0.2, None, False, None)", OF_PLACES),
         ("EPOCHS = 5\nmodel.fit(x, y, epochs=EPOCHS)", {"epochs": 5}),
         ("batch = 16 * 4\nmodel.fit(x, batch_size=batch)", {"batch_size": 64}),
         ("c = {'epochs': 5, 'rate': rate()}\nmodel.fit(x, epochs=c['epochs'])", {"epochs": 5}),
@@ -47,6 +51,13 @@ def test_that_what_the_text_says_is_known(text: str, known: dict[str, object]) -
     found = read(text)
     assert found is not None
     assert (found.known, found.unknown) == (known, ())
+
+
+def test_that_what_is_unpacked_may_be_any_argument_but_those_before_it() -> None:
+    found = read("m.fit(x, y, 8, *more, epochs=5)")
+    assert found is not None
+    assert found.known == {"batch_size": 8, "epochs": 5}
+    assert {"shuffle", "steps_per_epoch", "class_weight"} <= {*found.unknown}
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,12 @@ def test_that_the_log_says_where_operations_were_placed_if_the_plan_asks(tmp_pat
     assert any("trainer.log" in event.message for event in run.of(events.Log))
 
 
+def test_that_steps_are_timed_where_the_environment_asks_for_determinism(tmp_path: Path) -> None:
+    environment = {"TF_DETERMINISTIC_OPS": "1"}
+    run = trained(small_plan(*PLAIN_STEPS, *UNJUDGED), tmp_path, environment=environment)
+    assert run.one(events.Finished).reason == "completed", run.log
+
+
 def test_that_a_run_switched_to_quiet_still_tells_epochs_and_its_end(tmp_path: Path) -> None:
     plan = small_plan(*MIRRORED, *PLAIN_STEPS, *UNJUDGED)
     run = trained(plan, tmp_path, environment={"GPU_STUDIO_TELEMETRY": "off"})
