@@ -39,7 +39,7 @@ def compiled(text: bytes, name: str) -> CodeType:
 
 def _leave_at_once(block: list[ast.stmt]) -> None:
     if block:
-        (leave,) = ast.parse(f"if {_NAME}(): raise").body
+        (leave,) = parsed(f"if {_NAME}(): raise").body
         for node in ast.walk(leave):
             ast.copy_location(node, block[0])
         block.insert(0, leave)
