@@ -10,22 +10,17 @@ from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-BELOW_FRONT_ENDS = frozenset(
-    {"contract", "export", "hardware", "hosts", "lab", "placement", "plan", "runs"}
-)
+BELOW = frozenset({"contract", "export", "hardware", "hosts", "lab", "placement", "plan", "runs"})
 ROOMS: Mapping[str, frozenset[str]] = {
-    "common": frozenset(),
-    "plan": frozenset(),
-    "placement": frozenset({"plan"}),
-    "contract": frozenset({"plan"}),
+    **dict.fromkeys(("common", "plan"), frozenset[str]()),
+    **dict.fromkeys(("contract", "lab", "placement"), frozenset({"plan"})),
+    "export": frozenset({"placement", "plan"}),
     "hardware": frozenset({"contract", "plan"}),
     "hosts": frozenset({"contract", "hardware", "plan"}),
-    "lab": frozenset({"plan"}),
     "runs": frozenset({"contract", "hardware", "hosts", "lab", "placement", "plan"}),
-    "export": frozenset({"placement", "plan"}),
     "trainer": frozenset({"contract", "hosts", "placement", "plan"}),
-    "ui": BELOW_FRONT_ENDS,
-    "cli": BELOW_FRONT_ENDS | {"ui"},
+    "ui": BELOW,
+    "cli": BELOW | {"ui"},
 }
 """What each room may import besides `common`, which all may.
 
