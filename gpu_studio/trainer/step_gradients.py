@@ -14,6 +14,9 @@ from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects import Objective
 from gpu_studio.trainer.user_code.telling import begins_in
 
+_SUMS = frozenset({"Add", "AddV2", "Sub"})
+"""Their gradients need nothing of the terms but their shapes."""
+
 
 def refuse_without(gradients: Sequence[Any], loss: Objective) -> None:
     """Raises PlanRefused where no weight has a gradient: Keras does not say of which loss."""
@@ -37,13 +40,44 @@ def filters_first(gradients: Sequence[Any]) -> None:
     decides, once for all steps and for each replica by itself. CPUs compute both side by side, and
     XLA has an order of its own.
     """
-    graph = tf.compat.v1.get_default_graph()
-    if tf.executing_eagerly() or control_flow_util.GraphOrParentsInXlaContext(graph):
-        return  # operation by operation, their order is that of the program
-    ends = [x.op for x in tf.nest.flatten(gradients, expand_composites=True) if x is not None]
-    for op, filters in filters_before(needed(graph, ends)).items():
+    for op, filters in filters_before(_in_graph(gradients)).items():
         if _is_on_card(op):
             op._add_control_inputs(filters)  # noqa: SLF001 (no public way)
+
+
+def shapes_first(gradients: Sequence[Any]) -> None:
+    """Have cards read the shape of a term before they make a sum that is written over it.
+
+    Where a step does not know how many samples come, the gradient of a sum reads the shapes of both
+    terms. As long as these are not read both terms lie there, and the sum has memory of its own: in
+    one step of a hundred threads bring them in that order. `gradients` as in `filters_first`.
+    """
+    operations = _in_graph(gradients)
+    takers: dict[Any, set[Any]] = {}
+    for op in operations:
+        for x in op.inputs:
+            takers.setdefault(x.ref(), set()).add(op)
+    for op in operations:
+        if op.type in _SUMS and _is_on_card(op):
+            readers = [takers[x.ref()] - {op} for x in op.inputs if _is_alike(x, op.outputs[0])]
+            over = [some for some in readers if all(each.type == "Shape" for each in some)]
+            if over and all(over) and all(each.device == op.device for each in over[0]):
+                op._add_control_inputs([*over[0]])  # noqa: SLF001 (no public way)
+
+
+def _is_alike(term: Any, made: Any) -> bool:
+    """Whether they have the same shape, as far as that is known."""
+    known = term.shape.rank is not None and made.shape.rank is not None
+    return known and term.shape.as_list() == made.shape.as_list()
+
+
+def _in_graph(gradients: Sequence[Any]) -> list[Any]:
+    """Return the operations of a step that its gradients need; none where no edge can be added."""
+    graph = tf.compat.v1.get_default_graph()
+    if tf.executing_eagerly() or control_flow_util.GraphOrParentsInXlaContext(graph):
+        return []  # operation by operation, their order is that of the program
+    ends = [x.op for x in tf.nest.flatten(gradients, expand_composites=True) if x is not None]
+    return needed(graph, ends)
 
 
 def needed(graph: Any, ends: Sequence[Any]) -> list[Any]:

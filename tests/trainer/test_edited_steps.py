@@ -1,4 +1,4 @@
-"""What is changed in the graph of a step: turns at once, and which gradient comes first."""
+"""What is changed in the graph of a step: turns at once, and what comes first."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gpu_studio.plan import dumps
 
 pytestmark = pytest.mark.slow
 
-RECOMPUTED = 3
-"""The number of the plan whose layers are recomputed."""
+PLACED, RECOMPUTED = 2, 3
+"""The numbers of the plan whose layers are placed, and of that where they are recomputed."""
 GRAPHS_OF_STEPS = """
 import json, sys
 from pathlib import Path
@@ -30,7 +30,7 @@ def model(*_):
             return tf.map_fn(lambda row: 2 * row, x, parallel_iterations=32)
     layers = keras.layers
     rows = layers.Bidirectional(layers.LSTM(4, return_sequences=True))
-    last = [layers.GRU(3), Doubling(), layers.Dense(10)]
+    last = [layers.GRU(3), Doubling(), layers.LayerNormalization(), layers.Dense(10)]
     first = [layers.Conv2D(1, 3, padding="same", name=name) for name in ("lower", "upper")]
     frozen = layers.Conv2D(1, 3, padding="same", name="frozen", trainable=False)
     image = keras.Input((28, 28, 1))
@@ -48,6 +48,16 @@ def filters_first(operations, layer):
     inputs = [op for op in operations if layer in op.name and "BackpropInput" in op.type]
     return [[each.type for each in op.control_inputs] for op in inputs]
 
+def shapes_first(operations):
+    places = {op.name: place for place, op in enumerate(operations)}
+    shapes = [op for op in operations if op.type == "Shape" and "gradients" in op.name]
+    waits = []
+    for op in shapes:
+        takers = op.inputs[0].consumers()
+        earlier = [each for each in takers if places[each.name] < places[op.name]]
+        waits += [op in each.control_inputs for each in earlier if each.device == op.device]
+    return waits
+
 vars(session)["build_model"] = model
 vars(step_gradients)["_is_on_card"] = lambda op: ON_CARDS
 found = {}
@@ -60,7 +70,8 @@ for text in json.load(open(sys.argv[1])):
     )
     made = operations_of(step.graph)
     layers = "upper", "frozen"
-    found[text] = turns_at_once(made), *(filters_first(made, each) for each in layers)
+    filters = [filters_first(made, each) for each in layers]
+    found[text] = turns_at_once(made), *filters, shapes_first(made)
 print(json.dumps(found))
 """
 
@@ -104,7 +115,7 @@ def test_that_recurrent_layers_run_two_turns_at_once_in_a_step_and_other_loops_a
 
 
 def test_that_a_card_computes_the_gradient_of_a_filter_before_that_of_the_input(found):
-    *on_cards, by_xla, on_cpu = [ordered for _, ordered, _ in found]
+    *on_cards, by_xla, on_cpu = [ordered for _, ordered, *_ in found]
     for ordered in on_cards:
         assert ordered
         assert all(before == ["Conv2DBackpropFilter"] for before in ordered)
@@ -114,7 +125,14 @@ def test_that_a_card_computes_the_gradient_of_a_filter_before_that_of_the_input(
 
 def test_that_no_gradient_waits_for_that_of_a_frozen_filter_which_nobody_takes(found):
     """TensorFlow prunes it, unless something waits for it: then a card would compute it."""
-    for number, (_, _, ordered) in enumerate(found):
+    for number, (_, _, ordered, _) in enumerate(found):
         assert ordered
         if number != RECOMPUTED:  # of which TensorFlow computes all gradients at once
             assert not any(ordered)
+
+
+def test_that_a_placed_step_reads_shapes_that_gradients_need_before_others_take_the_tensor(found):
+    """Its micro-batches are of a size that only the step knows."""
+    for number, (*_, waits) in enumerate(found):
+        assert waits
+        assert any(waits) == (number in (PLACED, RECOMPUTED))

@@ -47,7 +47,12 @@ from gpu_studio.trainer.placed.recomputing import called_in_stages
 from gpu_studio.trainer.placed.step_timeline import timeline_of
 from gpu_studio.trainer.placed.turns import Turns
 from gpu_studio.trainer.program import PARTED, Program
-from gpu_studio.trainer.step_gradients import filters_first, refuse_without, rows_once
+from gpu_studio.trainer.step_gradients import (
+    filters_first,
+    refuse_without,
+    rows_once,
+    shapes_first,
+)
 from gpu_studio.trainer.step_recording import Recorded, StepRecorder
 from gpu_studio.trainer.whole_batches import as_part
 
@@ -254,6 +259,7 @@ class PlacedProgram(Program):
             ]
             few_turns_at_once()
             filters_first(sums.whole)
+            shapes_first(sums.whole)
             # First, because an update changes the state that the layers left.
             self._keep(results)
             computed = [moment_after([each]) for each in sums.last]
