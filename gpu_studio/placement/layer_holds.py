@@ -155,6 +155,43 @@ def let_go(
     return found
 
 
+def becoming(operations: Sequence[Operation], kept: Collection[int]) -> frozenset[int]:
+    """The tensors over which those that are `kept` are written: that memory is kept already.
+
+    Nobody takes them afterwards: whoever else does has ended before what is kept is made.
+    """
+    roots = roots_of(operations)
+    sizes = {tensor: size for each in operations for tensor, size in each.makes}
+    takers: dict[int, set[int]] = {}
+    for place, each in enumerate(operations):
+        for tensor in each.takes:
+            takers.setdefault(roots[tensor][0], set()).add(place)
+    needs = _needs(operations)
+    whole = {*kept}
+    for place, each in reversed([*enumerate(operations)]):
+        for tensor in (x for x, _ in each.makes if each.overwrites and x in whole):
+            under = {roots[x][0] for x in each.takes if sizes[roots[x][0]] == sizes[tensor]}
+            free = (x for x in sorted(under) if _all_before(needs, place, takers[x] - {place}))
+            whole.update([*free][:1])
+    return frozenset(whole.difference(kept))
+
+
+def _all_before(needs: Sequence[Collection[int]], last: int, others: Collection[int]) -> bool:
+    """Whether all the others have ended before the last operation, which needs what they make."""
+    waiting, found, first = [last], {last}, min(others, default=last)
+    while waiting and not found.issuperset(others):
+        fresh = {place for place in needs[waiting.pop()] if place >= first} - found
+        found |= fresh
+        waiting += fresh
+    return found.issuperset(others)
+
+
+def _needs(operations: Sequence[Operation]) -> list[set[int]]:
+    """The operations that must end before each begins."""
+    makers = {tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes}
+    return [{*(makers[x] for x in each.takes), *each.after} for each in operations]
+
+
 def _with_later(order: list[Turn], count: int, later: Sequence[Operation]) -> list[Turn]:
     """The order with the `later` operations, whose numbers go on from `count`."""
     ended = {turn.place: number for number, turn in enumerate(order) if not turn.begins}
@@ -233,8 +270,7 @@ def one_after_the_other(
     for place, layer in enumerate(layers):
         if backward[place]:
             backs.setdefault(layer, []).append(place)
-    makers = {tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes}
-    needs = [{*(makers[x] for x in each.takes), *each.after} for each in operations]
+    needs = _needs(operations)
     behind = _gone_through(needs, layers, backward)
     found = list(operations)
     for earlier, later in taking:
@@ -267,9 +303,7 @@ def before_others(
     Those make on the way forward what its gradient needs in place of what the layer takes: only one
     of both is there when a layer behind it is computed, and it is the one that is kept.
     """
-    makers = {tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes}
-    needs = [{*(makers[x] for x in each.takes), *each.after} for each in operations]
-    found = list(operations)
+    needs, found = _needs(operations), list(operations)
     for layer in dict.fromkeys(layers[place] for place in sorted(early)):
         own = {place for place in early if layers[place] == layer}
         ends = own.difference(*(needs[place] for place in own))

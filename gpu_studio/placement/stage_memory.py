@@ -250,12 +250,14 @@ class StageMemory:
         """What is held besides the micro-batch that goes back, with so many `samples` in progress.
 
         Of so many the inputs have `arrived`. What of these no gradient needs lies here of those
-        that are sent ahead.
+        that are sent ahead. A batch in one piece goes back soon: what came of it may be in the
+        hands of the thread that received it yet (`SameWorkerRecvDone`).
         """
         others = max(0, samples - step.part)
         needed = self.received * arrived
         if _any(self.brief):
-            needed = (self.received - self.brief) * arrived + self.brief * max(0, arrived - samples)
+            ahead = step.part if step.micro_batches == 1 else max(0, arrived - samples)
+            needed = (self.received - self.brief) * arrived + self.brief * ahead
         return needed + self.kept * others + self._crossing(step, others) if others else needed
 
     def _meeting(self, step: Step) -> Amount:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpu_studio.placement.layer_holds import (
     Kernel,
     LayerHolds,
+    becoming,
     before_others,
     held_around,
     let_go,
@@ -201,6 +202,33 @@ def test_that_what_takes_the_place_of_an_input_early_is_not_there_twice() -> Non
     # What comes early needs a layer behind: that one waits for nothing.
     again = [*operations[:3], Operation((0, 2), ((3, Size(0, 100)),)), operations[4]]
     assert before_others(again, layers, [3]) == again
+
+
+def test_that_what_becomes_kept_beside_a_layer_counts_with_the_layers_that_keep_it() -> None:
+    """As where several maxima are: each is written over numbers that another sum has read."""
+    operations = [Operation(makes=((0, Size(0, 1)), (10, Size(0, 1))))]
+    layers = ["before"]
+    for layer, first in (("one", 0), ("two", 10)):
+        operations += [
+            Operation((first,), ((first + 1, Size(0, 100)),)),
+            Operation((first + 1,), ((first + 2, Size(0, 4)),)),
+            Operation((first + 1, first + 2), ((first + 3, Size(0, 100)),), overwrites=True),
+        ]
+        layers += [layer] * 3
+    kept = frozenset({3, 13})
+    assert becoming(operations, kept) == {1, 11}
+    step = StepGraph(operations, results=[3, 13], kept=kept | becoming(operations, kept))
+    found = held_around(step, operations, layers, {"before": 0, "one": 100, "two": 100})
+    # The second has what it makes itself: that of the first is counted there.
+    assert found["two"].around < 100 + 2 * 4 + 2 * 1 + 1
+
+    def among(place: int, changed: Operation) -> frozenset[int]:
+        return becoming([*operations[:place], changed, *operations[place + 1 :]], kept)
+
+    # Nothing is written over what is of another size, or may be read later, or is no such input.
+    assert among(1, replace(operations[1], makes=((1, Size(0, 90)),))) == {11}
+    assert among(3, replace(operations[3], takes=(1, 10))) == {11}
+    assert among(3, replace(operations[3], overwrites=False)) == {11}
 
 
 def test_that_only_what_is_spared_beside_every_kernel_is_spared() -> None:

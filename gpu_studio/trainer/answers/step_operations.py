@@ -13,6 +13,7 @@ from typing import Any
 
 from gpu_studio.placement.layer_holds import (
     LayerHolds,
+    becoming,
     before_others,
     held_around,
     let_go,
@@ -163,7 +164,8 @@ class Graph:
         operations = self._in_turn(self._filters_first(), layers)
         later = outliving(operations, layers, backward) if outlived else []
         every, gone = [*operations, *later], let_go(operations, layers, backward, kept)
-        step = StepGraph(every, results=self.results, kept=kept, given=self.given)
+        lasting = self._lasting(operations, kept)
+        step = StepGraph(every, results=self.results, kept=lasting, given=self.given)
         return held_around(step, operations, layers, keeping, later, gone)
 
     def spared(
@@ -177,12 +179,19 @@ class Graph:
         """Return how much less than `alone` that is of each layer where what it takes is a copy."""
 
         def held(run: Sequence[Operation]) -> dict[str, LayerHolds]:
-            step = StepGraph(run, results=self.results, kept=kept, given=self.given)
+            step = StepGraph(run, results=self.results, kept=lasting, given=self.given)
             gone = let_go(operations, layers, backward, kept)
             return held_around(step, run, layers, keeping, gone=gone)
 
         operations = self._in_turn(self._filters_first(), layers)
+        lasting = self._lasting(operations, kept)
         return spared_by_copies(alone, held, operations, layers, backward, list(keeping))
+
+    def _lasting(self, operations: Sequence[Operation], kept: frozenset[int]) -> frozenset[int]:
+        """What is kept, and what that which gradients have made early is written over."""
+        early = (self._places[name] for name in self.early)
+        made = {tensor for place in early for tensor, _ in operations[place].makes}
+        return kept | becoming(operations, made & kept)
 
     def _in_turn(self, operations: list[Operation], layers: Sequence[str]) -> list[Operation]:
         made_by = {

@@ -72,10 +72,11 @@ def test_that_a_swish_keeps_what_it_takes_and_makes_and_none_of_its_gradient(tra
     assert found["swish"].flops_backward > found["swish"].flops_forward > 0
 
 
-def traced_maximum(*, penalised: bool = False):
+def traced_maximum(*, penalised: bool = False, twice: bool = False):
     """A step of a dense layer, the maximum over what it makes, and another dense layer.
 
     The first layer may add a penalty of its output to the loss, whose gradient needs no other.
+    Twice there is beside both the maximum over what another dense layer makes.
     """
     import tensorflow as tf
 
@@ -101,6 +102,9 @@ def traced_maximum(*, penalised: bool = False):
 
         with tf.GradientTape() as tape:
             made = called("max", lambda x: tf.reduce_max(x, 1), called("first", dense, x))
+            if twice:
+                beside = called("beside", lambda x: tf.nn.relu(tf.matmul(x, first)), x)
+                made += called("other", lambda x: tf.reduce_max(x, 1), beside)
             loss = tf.reduce_sum(called("last", lambda x: tf.matmul(x, last), made))
             loss = tf.add_n([loss, *penalties])
         gradients.extend(tape.gradient(loss, (first, last)))
@@ -143,6 +147,18 @@ def test_that_where_a_maximum_is_is_computed_and_kept_on_the_way_forward(penalis
     assert costs["first"].kept_bytes == taken * (2 if penalised else 1)
     assert not costs["max"].keeps_inputs
     assert costs["max"].let_go_bytes == taken - taken // 4
+
+
+def test_that_where_one_maximum_is_is_not_counted_around_another():
+    """Two joined ones have one each on a card, and the last had both."""
+    from gpu_studio.trainer.answers.step_trace import StepTrace, costs_of
+
+    found = traced_maximum(twice=True)
+    trace = StepTrace(found.graph, SAMPLES, found.layer_of, found.outputs, found.gradients)
+    costs = costs_of(trace, rewriting=None, rehearsed=False).layers
+    taken = 7 * UNITS * 4
+    assert min(costs[each].kept_bytes for each in ("max", "other")) >= taken
+    assert taken < costs["other"].around_bytes < 2 * taken
 
 
 @pytest.mark.parametrize(("factor", "shares"), [(1.0, True), (2.0, False)])
