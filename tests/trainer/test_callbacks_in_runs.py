@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training_runs import Finished, running, small_plan, trained
+from training_runs import Finished, as_compiled, running, small_plan, trained
 from written_code import Written
 
 from gpu_studio.contract import events
@@ -150,3 +150,45 @@ def test_that_a_loss_that_is_not_finite_ends_a_run_that_terminates_on_it(
     )
     ended = trained(settled, tmp_path / "runs").one(events.Finished)
     assert (ended.reason, ended.by, ended.epoch) == ("early_stopping", "terminate_on_nan", 1)
+
+
+EVALUATING = """
+import keras
+import numpy as np
+
+x = np.random.default_rng(1).normal(size=(45, 6)).astype("float32")
+y = x[:, :2] ** 2
+
+def load():
+    return x, y
+
+def build():
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(2)])
+    model.compile("sgd", "mse", metrics=["mae"])
+    return model
+
+class Evaluating(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        found = self.model.evaluate(x, y, verbose=0, return_dict=True)
+        logs["whole"], logs["whole_mae"] = found["loss"], found["mae"]
+        logs["sum"] = float(self.model.predict(x, verbose=0).sum())
+"""
+
+
+@pytest.mark.parametrize("strategy", ["mirrored", "central_storage"])
+def test_that_a_compiled_model_evaluates_and_predicts_on_one_device(
+    written: Written, tmp_path: Path, strategy: str
+) -> None:
+    own = written(EVALUATING)
+    apart = ("data.split=ordered", "training.epochs=2", "training.batch_size=8")
+    runs = []
+    for way in ("none", strategy):
+        made = small_plan(*as_compiled(own), *apart, f"distribution.strategy={way}")
+        callbacks = (Callback(f"{own}:Evaluating"),)
+        made = replace(made, training=replace(made.training, callbacks=callbacks))
+        runs.append(trained(made, tmp_path / "runs"))
+    alone, over_replicas = (run.epochs for run in runs)
+    assert len(alone) == 2, runs[0].log
+    assert [set(each) >= {"whole", "whole_mae", "sum"} for each in alone] == [True, True]
+    for one, other in zip(over_replicas, alone, strict=True):
+        assert one == pytest.approx(other, rel=1e-5, abs=1e-5)

@@ -28,9 +28,10 @@ def answering(session: Session) -> Any:
     that they know.
     """
     model = session.model if own_in_steps(session.model) else _own(session.model)
-    if not own_in_steps(model) and (not model.compiled or model.optimizer is not session.optimizer):
+    if not own_in_steps(model):
         model._distribute_strategy = None  # noqa: SLF001  (Keras asks nobody else)
-        _compile(model, session)
+        if not model.compiled or model.optimizer is not session.optimizer:
+            _compile(model, session)
     model.stop_training = False
     if session.optimizer is not None:
         make_readable(session.optimizer)
