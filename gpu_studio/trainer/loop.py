@@ -1,7 +1,4 @@
-"""The only training loop. It calls some steps at a time.
-
-Between two calls it obeys commands, writes events and takes checkpoints.
-"""
+"""The only training loop: some steps a call; commands, events and checkpoints between two calls."""
 
 from __future__ import annotations
 
@@ -151,6 +148,7 @@ class Loop:
             self._train_epoch()
             self._end_epoch()
             if self.hooks.stopping and self._phase_now == self._session.phase:
+                self._agreed(0, "ended by a callback")
                 self._tell_left_phases(self.hooks.stopped_by)
                 return "early_stopping"
         return "early_stopping" if self._patience_is_over() else "completed"

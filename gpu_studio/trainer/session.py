@@ -41,7 +41,7 @@ from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.seen_apart import mixing_apart, refuse_unkept_states, replicas_apart
 from gpu_studio.trainer.served.program import ServedProgram
-from gpu_studio.trainer.served.refusals import refuse_own_steps
+from gpu_studio.trainer.served.refusals import refuse_own_steps, refuse_sequential
 from gpu_studio.trainer.session_events import devices_event, layer_event
 from gpu_studio.trainer.sized_steps import undivided
 from gpu_studio.trainer.target_words import odd_warnings, warnings_before, warnings_of
@@ -246,6 +246,7 @@ def _default_steps(
     if placed:
         return PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
     if spread.served:
+        refuse_sequential(each for head in loss.heads for each in head.metrics)
         served = ServedProgram(spread, model, optimizer, loss, meters, seed, team.shared)
         tell(events.Log(message=served.homes.words))
         return served

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from gpu_studio.contract import WorkerShare
 from gpu_studio.trainer.control import Control
 
-Place = Literal["training", "epoch end", "evaluation", "pause"]
+Place = Literal["training", "epoch end", "evaluation", "pause", "ended by a callback"]
 """Where in the loop a worker asks: all of them must be at the same place of the same step."""
 
 

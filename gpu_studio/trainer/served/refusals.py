@@ -19,6 +19,17 @@ def refuse_own_steps(source: str, own: str) -> NoReturn:
     )
 
 
+def refuse_sequential(metrics: Iterable[Any]) -> None:
+    """Raises PlanRefused for a metric of the user's own that must see one batch after another."""
+    for each in metrics:
+        if getattr(each, "sequential", False):
+            raise PlanRefused(
+                f"The metric {each.name} is no sum over the samples: it must see one batch after "
+                "another, and here workers see some of them each, and add up what it counts.",
+                ["Train it with another strategy.", f"Or leave {each.name} out."],
+            )
+
+
 # Scripts have the next functions as they stand, see `export.served_steps`: their lines have 88
 # columns at most.
 

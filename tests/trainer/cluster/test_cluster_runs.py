@@ -139,6 +139,30 @@ def test_that_each_worker_calls_callbacks_and_one_writes_what_they_save(
     assert said.startswith("Each of 2 workers calls Saving of own.py:make: a file that its own")
 
 
+LEAVING = """
+import json
+import os
+import keras
+
+class Leaving(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        if json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 1:
+            self.model.stop_training = True
+"""
+
+
+def test_that_workers_do_not_wait_for_one_that_a_callback_has_ended(
+    written: Written, tmp_path: Path
+) -> None:
+    callbacks = (Callback(f"{written(LEAVING)}:Leaving"),)
+    short = plan(*CLUSTER, *PLAIN_STEPS, *UNJUDGED)
+    made = replace(short, training=replace(short.training, callbacks=callbacks))
+    with running(made, tmp_path / "runs", trainer=warm_members.command()) as run:
+        failed = run.finish().one(events.Failed)
+    assert "worker 1 at step 36 (ended by a callback)" in failed.message
+    assert failed.suggestions[0].startswith("Look for a callback of your own that does not do")
+
+
 @pytest.mark.whole(__file__)
 def test_that_a_cluster_pauses_and_stops_as_one_and_mirrored_goes_on_to_the_same(
     alone: Finished, tmp_path: Path

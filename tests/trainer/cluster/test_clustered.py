@@ -115,10 +115,11 @@ def test_that_where_one_may_leave_the_others_they_agree_before_each_call() -> No
 
 
 def test_that_workers_that_are_no_longer_at_the_same_place_are_told() -> None:
-    from gpu_studio.trainer.cluster.clustered import WISHES, Clustered
+    from gpu_studio.trainer.cluster.clustered import PLACES, WISHES, Clustered
 
     team = Clustered(0, 2, None, SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
-    team._sum = lambda mine: np.where(np.arange(len(mine)) == WISHES + 1, 41, mine)
+    elsewhere = 10 * len(PLACES) + PLACES.index("epoch end")
+    team._sum = lambda mine: np.where(np.arange(len(mine)) == WISHES + 1, elsewhere, mine)
     control: Any = SimpleNamespace(
         stopping=False, pausing=False, take_checkpoint_wish=lambda: False
     )

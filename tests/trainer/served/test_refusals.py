@@ -1,6 +1,8 @@
-"""What optimizers workers of servers cannot share, as the trainer and scripts find it."""
+"""What workers of servers cannot share, as the trainer and scripts find it."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,3 +35,12 @@ def test_that_an_optimizer_that_a_model_brings_is_refused_where_it_overwrites_wh
             with pytest.raises(PlanRefused, match=words) as refused:
                 refuse_alone(model, optimizer)
             assert 'cluster.updates = "sync"' in refused.value.suggestions[0]
+
+
+def test_that_a_metric_that_must_see_all_batches_is_refused() -> None:
+    from gpu_studio.trainer.served.refusals import refuse_sequential
+
+    summing = SimpleNamespace(name="hits", sequential=False)
+    refuse_sequential([summing, SimpleNamespace(name="of Keras")])
+    with pytest.raises(PlanRefused, match="The metric most is no sum over the samples"):
+        refuse_sequential([summing, SimpleNamespace(name="most", sequential=True)])
