@@ -17,6 +17,19 @@ def received(graph: ModelGraph, device: str, devices: Devices, *, kept: bool = F
     passes on as it came is needed by those behind it. What meets an output that is here comes here,
     wherever it is taken then; see `met`.
     """
+    names = _arriving(graph, device, devices, kept=kept)
+    return sum(layer.output_bytes for layer in graph.layers if layer.name in names)
+
+
+def lingering(graph: ModelGraph, device: str, devices: Devices) -> int:
+    """The largest tensor that a device receives and the backward pass does not need there."""
+    brief = _arriving(graph, device, devices) - _arriving(graph, device, devices, kept=True)
+    return max((each.output_bytes for each in graph.layers if each.name in brief), default=0)
+
+
+def _arriving(
+    graph: ModelGraph, device: str, devices: Devices, *, kept: bool = False
+) -> frozenset[str]:
     here = {name for name, some in devices.items() if device in some}
     taken: set[str] = set()
     for layer in reversed(graph.layers):
@@ -26,7 +39,7 @@ def received(graph: ModelGraph, device: str, devices: Devices, *, kept: bool = F
             taken.update(layer.arriving(here))
         if layer.name in here and not kept:
             taken.update(layer.meeting.others)
-    return sum(layer.output_bytes for layer in graph.layers if layer.name in taken - here)
+    return frozenset(taken - here)
 
 
 def forward(graph: ModelGraph, device: str, devices: Devices) -> int:

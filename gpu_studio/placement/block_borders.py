@@ -8,7 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from gpu_studio.placement.block_amounts import BlockTable, filled
-from gpu_studio.placement.blocks import entering, leaving, lending, on_the_way, passed_through
+from gpu_studio.placement.blocks import (
+    entering,
+    entries,
+    largest,
+    leaving,
+    lending,
+    on_the_way,
+    passed_through,
+)
 from gpu_studio.placement.work import Array, Work
 
 
@@ -33,6 +41,38 @@ class BlockBorders:
         work = self.work
         if self.recompute or (all(work.keeps_inputs) and not any(work.met())):
             return None
+        needed = entering(self._needing, work.output_bytes, passed_through(work), work.meets)
+        return filled(self._entering - needed)
+
+    @cached_property
+    def lingering(self) -> BlockTable | None:
+        """The largest tensor of that."""
+        if self.brief is None:
+            return None
+        work, sizes = self.work, self.work.output_bytes
+        areas = entries(work, sizes, meets=work.meets, met=work.met())
+        areas += entries(self._needing, -sizes, passed_through(work), work.meets)
+        brief = self._taken_briefly
+        return filled(largest(len(sizes), (each for each in areas if each[0] in brief)))
+
+    @cached_property
+    def _taken_briefly(self) -> frozenset[int]:
+        """The layers whose outputs others take that do not need them on their way back."""
+        work = self.work
+        later = work.later or ((),) * len(work.inputs)
+        found = {
+            each
+            for keeps, *some in zip(work.keeps_inputs, work.inputs, later, strict=True)
+            if not keeps
+            for takes in some
+            for each in takes
+        }
+        return frozenset(found.union(*work.met()))
+
+    @cached_property
+    def _needing(self) -> Work:
+        """The work of the layers alone whose backward pass needs what they take."""
+        work = self.work
         inputs, later = (
             tuple(
                 () if not keeps else each
@@ -40,9 +80,7 @@ class BlockBorders:
             )
             for some in (work.inputs, work.later or ((),) * len(work.inputs))
         )
-        needed = replace(work, inputs=inputs, later=later)
-        sizes = work.output_bytes
-        return filled(self._entering - entering(needed, sizes, passed_through(work), work.meets))
+        return replace(work, inputs=inputs, later=later)
 
     @cached_property
     def joined(self) -> BlockTable | None:

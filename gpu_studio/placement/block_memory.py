@@ -112,6 +112,7 @@ class BlockMemory:
             taken=0.0 if copied else taken,
             received=enters + taken if copied else 0.0,
             brief=seen.against(borders.brief) if copied else 0.0,
+            lingering=here(borders.lingering),
             waiting=here(borders.waiting),
             forward=here(borders.forward),
             skipping=here(borders.skipping),

@@ -38,6 +38,8 @@ def maxima(values: Array) -> Array:
     return table
 
 
+Area = tuple[int, int, int, int, float]
+"""The rows and columns of a table, each from and to before which, and their bytes."""
 Through = Sequence[Sequence[tuple[int, int]]]
 """For each layer what it takes through layers that pass it on: the maker, and the first of them."""
 
@@ -57,6 +59,17 @@ def entering(
     it. The output of a layer that is used in several places may come from behind, as may one of
     those that are `met` by each layer's.
     """
+    return _summed(len(sizes), (each for _, each in entries(work, sizes, through, meets, met)))
+
+
+def entries(
+    work: Work,
+    sizes: Array,
+    through: Through = (),
+    meets: Sequence[Mapping[int, int]] = (),
+    met: Sequence[Sequence[int]] = (),
+) -> list[tuple[int, Area]]:
+    """The areas that `entering` adds up, each with the layer whose output it is."""
     layers = len(sizes)
     none: Sequence[tuple[()]] = ((),) * layers
     through, later = list(through or none), list(work.later or none)
@@ -64,20 +77,38 @@ def entering(
         through[here] = (*through[here], *((each, here) for each in others if each < here))
         later[here] = (*later[here], *(each for each in others if each > here))
     end, of = layers + 1, sizes.tolist()
-    areas = [
-        (taker + 1, end, first, here + 1, of[producer])
+    areas: list[tuple[int, Area]] = [
+        (producer, (taker + 1, end, first, here + 1, of[producer]))
         for producer, first, here, taker in _entries(work.inputs, through, meets, from_behind=False)
     ]
     last: dict[int, int] = {}
     for producer, first, _, taker in _entries(later, (), (), from_behind=True):
-        areas.append((taker + 1, end, first, taker + 1, of[producer]))
+        areas.append((producer, (taker + 1, end, first, taker + 1, of[producer])))
         last[producer] = taker
     # A block that ends after the producer either contains it or begins after it.
-    areas += [(producer + 1, end, 0, taker + 1, -of[producer]) for producer, taker in last.items()]
-    return _summed(layers, areas)
+    areas += [
+        (producer, (producer + 1, end, 0, taker + 1, -of[producer]))
+        for producer, taker in last.items()
+    ]
+    return areas
 
 
-def _summed(layers: int, areas: Iterable[tuple[int, int, int, int, float]]) -> Array:
+def largest(layers: int, areas: Iterable[tuple[int, Area]]) -> Array:
+    """The table of the most that the areas of one producer add up to in each block."""
+    of: dict[int, list[Area]] = {}
+    for producer, area in areas:
+        of.setdefault(producer, []).append(area)
+    table = np.zeros((layers + 1, layers + 1))
+    for some in of.values():
+        above = min(top for top, *_ in some)
+        rows = np.zeros((layers + 1 - above, layers + 1))
+        for top, bottom, left, right, size in some:
+            rows[top - above : bottom - above, left:right] += size
+        np.maximum(table[above:], rows, out=table[above:])
+    return table
+
+
+def _summed(layers: int, areas: Iterable[Area]) -> Array:
     """The table in which each area of rows and columns (from, to before) has so many bytes more.
 
     Bytes are whole numbers, of which no sum is rounded: an area that ends is taken away again.

@@ -12,6 +12,7 @@ from gpu_studio.placement.between_devices import (
     forward,
     joined,
     lent,
+    lingering,
     met,
     passing_over,
     received,
@@ -116,6 +117,7 @@ class DeviceLoad:
     updating: float = 0
     share: float = 0
     brief: int = 0
+    lingering: int = 0
     waiting: int = 0
     joined: int = 0
     met: int = 0
@@ -176,6 +178,7 @@ class DeviceLoad:
         self.received = received(graph, device, devices)
         kept = self.received if recompute else received(graph, device, devices, kept=True)
         self.brief = self.received - kept
+        self.lingering = 0 if recompute else lingering(graph, device, devices)
         self.waiting = waiting(graph, device, devices, kept=not recompute)
         self.skipping = skipping(graph, device, devices, kept=not recompute)
         self.kept -= 0 if recompute else lent(graph, device, devices)
@@ -205,6 +208,7 @@ class DeviceLoad:
             share=self.share,
             received=self.received + self.taken if self.sent else 0.0,
             brief=self.brief,
+            lingering=self.lingering,
             waiting=self.waiting,
             skipping=self.skipping,
             forward=self.forward,

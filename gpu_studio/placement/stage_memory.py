@@ -181,17 +181,18 @@ class StageMemory:
 
     `taken`, `received`, `kept`, `passing` and `again` are per sample. `taken` is the model's input,
     if a layer takes it; `received` what comes from other devices, of which what is `brief` is not
-    needed by the backward pass, and `forward` what of that a micro-batch holds on its way forward
-    at most, beyond all that it keeps; `waiting` what is made for others and not kept, of which what
-    is `skipping` goes further than to the next device; `returned` the gradients that are sent back;
-    `kept` what else the backward pass needs; `passing` the largest output and its gradient, held
-    briefly and for one micro-batch at a time, as is `again`, the recomputed activations; `updating`
-    is what the optimizer needs besides the gradients when the activations are gone: on a card,
-    which begins the updates of all layers before it ends the first, as much again; on a CPU what it
-    takes to update the largest layer. `share` is the part of the model that is here. `zeros` are
-    those to which loops on a card add gradients: they wait for nothing, so that those of all micro-
-    batches lie there from the beginning of a step. `joined` is what is made here, for others, of
-    outputs that meet here, and `met` what comes for it and its gradient needs.
+    needed by the backward pass, the largest tensor of it `lingering`, and `forward` what of that a
+    micro-batch holds on its way forward at most, beyond all that it keeps; `waiting` what is made
+    for others and not kept, of which what is `skipping` goes further than to the next device;
+    `returned` the gradients that are sent back; `kept` what else the backward pass needs; `passing`
+    the largest output and its gradient, held briefly and for one micro-batch at a time, as is
+    `again`, the recomputed activations; `updating` is what the optimizer needs besides the
+    gradients when the activations are gone: on a card, which begins the updates of all layers
+    before it ends the first, as much again; on a CPU what it takes to update the largest layer.
+    `share` is the part of the model that is here. `zeros` are those to which loops on a card add
+    gradients: they wait for nothing, so that those of all micro- batches lie there from the
+    beginning of a step. `joined` is what is made here, for others, of outputs that meet here, and
+    `met` what comes for it and its gradient needs.
     """
 
     gradients: Amount = 0.0
@@ -203,6 +204,7 @@ class StageMemory:
     share: Amount = 1.0
     received: Amount = 0.0
     brief: Amount = 0.0
+    lingering: Amount = 0.0
     waiting: Amount = 0.0
     skipping: Amount = 0.0
     forward: Amount = 0.0
@@ -250,14 +252,15 @@ class StageMemory:
         """What is held besides the micro-batch that goes back, with so many `samples` in progress.
 
         Of so many the inputs have `arrived`. What of these no gradient needs lies here of those
-        that are sent ahead. A batch in one piece goes back soon: what came of it may be in the
+        that are sent ahead. A batch in one piece goes back soon: a tensor that came may be in the
         hands of the thread that received it yet (`SameWorkerRecvDone`).
         """
         others = max(0, samples - step.part)
         needed = self.received * arrived
         if _any(self.brief):
-            ahead = step.part if step.micro_batches == 1 else max(0, arrived - samples)
-            needed = (self.received - self.brief) * arrived + self.brief * ahead
+            whole = self.lingering * step.part if step.micro_batches == 1 else 0.0
+            brief = self.brief * max(0, arrived - samples) + whole
+            needed = (self.received - self.brief) * arrived + brief
         return needed + self.kept * others + self._crossing(step, others) if others else needed
 
     def _meeting(self, step: Step) -> Amount:

@@ -225,6 +225,18 @@ def test_that_what_no_gradient_needs_is_gone_on_a_card_when_its_gradient_comes()
     assert total(needed, 4) == round(ON_CARD * 8 * (2 * 800 + 800))
 
 
+def test_that_of_several_tensors_of_a_whole_batch_one_thread_may_have_the_largest_yet() -> None:
+    """As of two branches that a card joins: each came by a thread of its own."""
+    branches = [GraphLayer(name, "Dense", output_bytes=size) for name, size in (("a", 8), ("b", 5))]
+    joined = GraphLayer(
+        "joined", "Concatenate", ("a", "b"), around_bytes=26, keeps_inputs=False, output_bytes=13
+    )
+    on = {"a": ("GPU:0",), "b": ("GPU:0",), "joined": ("GPU:1",)}
+    assert _placed_on_a_card((*branches, joined), on) == round(ON_CARD * 32 * (8 + 26))
+    # Of the micro-batch that is sent ahead both come.
+    assert _placed_on_a_card((*branches, joined), on, 4) == round(ON_CARD * 8 * (8 + 5 + 26))
+
+
 def test_that_what_is_passed_on_as_it_came_stays_on_a_card_if_a_layer_behind_needs_it() -> None:
     """A flattened tensor is the memory of what came in: the weights behind it have gradients."""
     head = GraphLayer("head", "Dense", output_bytes=800)
