@@ -239,7 +239,8 @@ class StageMemory:
         if step.returning:
             waits = sums + self._held(step, step.returning, step.returning) + sent
             summing = np.maximum(summing, waits)
-        updating = np.maximum(self.gradients + self.updating + sent, arriving)
+        updates = self.gradients + self.updating + sent + self._lingering(step)
+        updating = np.maximum(updates, arriving)
         fullest = np.maximum(np.maximum(backward, summing) + going_back, self._meeting(step))
         passing, updated = step.margin * fullest, step.margin * updating
         if step.beyond or step.beyond_updating:
@@ -252,16 +253,21 @@ class StageMemory:
         """What is held besides the micro-batch that goes back, with so many `samples` in progress.
 
         Of so many the inputs have `arrived`. What of these no gradient needs lies here of those
-        that are sent ahead. A batch in one piece goes back soon: a tensor that came may be in the
-        hands of the thread that received it yet (`SameWorkerRecvDone`).
+        that are sent ahead.
         """
         others = max(0, samples - step.part)
         needed = self.received * arrived
         if _any(self.brief):
-            whole = self.lingering * step.part if step.micro_batches == 1 else 0.0
-            brief = self.brief * max(0, arrived - samples) + whole
+            brief = self.brief * max(0, arrived - samples) + self._lingering(step)
             needed = (self.received - self.brief) * arrived + brief
         return needed + self.kept * others + self._crossing(step, others) if others else needed
+
+    def _lingering(self, step: Step) -> Amount:
+        """A tensor that the thread which received it may have yet (`SameWorkerRecvDone`).
+
+        A batch in one piece goes back soon, and is soon through.
+        """
+        return self.lingering * step.part if step.micro_batches == 1 else 0.0
 
     def _meeting(self, step: Step) -> Amount:
         """What is held when outputs meet; all that is kept may be there before the last comes."""

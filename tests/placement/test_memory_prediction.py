@@ -225,6 +225,17 @@ def test_that_what_no_gradient_needs_is_gone_on_a_card_when_its_gradient_comes()
     assert total(needed, 4) == round(ON_CARD * 8 * (2 * 800 + 800))
 
 
+def test_that_the_thread_that_received_a_whole_batch_may_have_it_yet_when_weights_change() -> None:
+    """Beside the gradient of what came, which is sent back."""
+    head = GraphLayer("head", "Dense", output_bytes=500)
+    relu = GraphLayer("relu", "ReLU", ("head",), kept_bytes=500, keeps_inputs=False)
+    dense = GraphLayer("dense", "Dense", ("relu",), trainable_bytes=90_000)
+    on = {"head": ("GPU:0",), "relu": ("GPU:1",), "dense": ("GPU:1",)}
+    assert _placed_on_a_card((head, relu, dense), on) == round(
+        ON_CARD * (2 * 90_000 + 32 * (500 + 500))
+    )
+
+
 def test_that_of_several_tensors_of_a_whole_batch_one_thread_may_have_the_largest_yet() -> None:
     """As of two branches that a card joins: each came by a thread of its own."""
     branches = [GraphLayer(name, "Dense", output_bytes=size) for name, size in (("a", 8), ("b", 5))]
