@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -109,6 +110,7 @@ _WINDOW_EXAMPLES = f"""examples:
 
 {NOT_THERE.rstrip()}"""
 
+_REFUSING: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 NO_DISPLAY = """gpu-studio: there is no display to open a window on (neither DISPLAY nor \
 WAYLAND_DISPLAY is set).
 Without one, everything works from here:
@@ -225,8 +227,23 @@ def _dispatch(arguments: list[str]) -> int:
     apply_machine_choice(cards)
     if chosen.trains:
         refuse_simulated()
-    code: int = chosen.handler(chosen)
+    try:
+        code: int = chosen.handler(chosen)
+    except OSError as error:
+        if keeps_nothing(runs_folder(chosen), error):
+            raise RefusedError(
+                f"Nothing can be kept in {runs_folder(chosen)}: {error.strerror}. Name another "
+                "folder with --runs-dir."
+            ) from error
+        raise
     return code
+
+
+def keeps_nothing(runs: Path, error: OSError) -> bool:
+    """Whether the error says that this folder of runs cannot be made, or not be written to."""
+    if not error.strerror or not Path(str(error.filename)).is_relative_to(runs):
+        return False
+    return error.errno in _REFUSING or not runs.exists()
 
 
 def _write_numbers_as_chosen() -> None:

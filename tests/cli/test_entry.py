@@ -125,6 +125,18 @@ def test_that_words_for_a_plan_or_its_script_are_told_as_the_command_takes_them(
     assert (answer.code, answer.err.endswith(told)) == (2, True), answer.err
 
 
+@pytest.mark.parametrize("command", ["train", "queue add"])
+def test_that_a_folder_in_which_no_run_can_be_kept_is_told_with_what_to_do(
+    gpu_studio, plan_file, machine, tmp_path, command
+):
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    answer = gpu_studio(*command.split(), plan_file, "--runs-dir", taken)
+    assert answer.code == 2
+    assert answer.err.startswith(f"gpu-studio: Nothing can be kept in {taken}: Not a directory. ")
+    assert answer.err.endswith("Name another folder with --runs-dir.\n")
+
+
 INTERRUPTED_WHILE_IMPORTED = """
 import signal, sys
 
