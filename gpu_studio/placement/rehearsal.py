@@ -59,7 +59,8 @@ from gpu_studio.placement.step_orders import (
     launched,
 )
 
-REHEARSED = (8, 64, 512)
+TYPICAL = 64
+REHEARSED = (8, TYPICAL, 512)
 """Batches for which steps are simulated: in larger ones, operations' times depend on their work."""
 BATCHES = (1, 2, 4, *range(8, 64, 8), *range(64, CLOSE, 16), CLOSE, 256, 512)
 """Batches for which the allocator's overhead is computed, besides those where it jumps between."""
@@ -89,6 +90,8 @@ Asked = tuple[AllocationRequests, Sequence[int]]
 
 Seconds = Callable[[int], Sequence[float]]
 """How long each operation takes, by the samples of a batch."""
+Timed = tuple[Sequence[Operation], Seconds]
+"""The operations of a graph, and how long each takes."""
 Rehearsed = Mapping[int, Sequence[MemoryHistory]]
 """The steps of a graph, by the samples of a batch for which they are simulated."""
 
@@ -153,17 +156,19 @@ def on_cpu(
     seconds: Seconds,
     marks: TensorKinds,
     threads: int,
-    rewritten: tuple[Sequence[Operation], Seconds] | None = None,
+    rewritten: Timed | None = None,
+    *,
+    sure: bool = False,
 ) -> StepMemory:
     """The memory of a step where `threads` threads run operations that take `seconds(batch)`.
 
     Memory regions are added as needed. If the graph holds more as TensorFlow has `rewritten` it,
-    steps of that are rehearsed too, in processes of their own: where the factors of a product went
-    is chance, since another graph of the same model may be rewritten otherwise. The fullest counts.
+    or it is `sure` that real steps have the factors that it moves where it has them, steps of that
+    are rehearsed too, in processes of their own. The fullest counts.
     Small pieces are there from before: constants, and each variable's handle (`VarHandleOp`).
     """
     graphs = [(operations, seconds)]
-    if rewritten and _holds_more(rewritten[0], operations, marks):
+    if rewritten and (sure or _holds_more(rewritten, graphs[0], marks, threads)):
         graphs.append(rewritten)
     rehearsed = [_in_threads(*each, marks, threads) for each in graphs]
     left = built(operations, looked(operations, marks.outputs), loaded=marks.loaded)
@@ -172,14 +177,22 @@ def on_cpu(
         for number, size in enumerate((*handles, *marks.constants)):
             found.take(2 * FAR + number, size)
     # What differs from step to step is for the most part weights that are copied and moved.
-    return _memory(operations, marks, rehearsed, ways)
+    return _memory(operations, marks, rehearsed, ways, sure=sure)
 
 
-def _holds_more(some: Sequence[Operation], others: Sequence[Operation], marks: TensorKinds) -> bool:
-    """Whether some operations hold more than others do, one after the other."""
-    runs = [_step(each, marks).history(in_one_queue(each)) for each in (some, others)]
-    steps = [highest(MemoryMoment(*each) for each in run.held) for run in runs]
-    return any(steps[0].asked(batch) > MORE * steps[1].asked(batch) for batch in REHEARSED)
+def _holds_more(some: Timed, others: Timed, marks: TensorKinds, threads: int) -> bool:
+    """Whether some operations hold more than others, one after the other or in a few steps."""
+
+    def held(timed: Timed) -> StepMemory:
+        operations, seconds = timed
+        step, wiring, chance = _step(operations, marks), Wiring(operations), Random(0)  # noqa: S311
+        times = seconds(TYPICAL)
+        drawn = (in_threads(wiring, _drawn(times, chance), threads) for _ in range(LEAST_STEPS))
+        runs = [step.history(order) for order in (in_one_queue(operations), *drawn)]
+        return highest(MemoryMoment(*each) for run in runs for each in run.held)
+
+    more, less = held(some), held(others)
+    return any(more.asked(batch) > MORE * less.asked(batch) for batch in REHEARSED)
 
 
 def _in_threads(
@@ -227,13 +240,15 @@ def _memory(
     marks: TensorKinds,
     rehearsed: Sequence[Rehearsed],
     found: Sequence[Arena],
+    *,
+    sure: bool,
 ) -> StepMemory:
     """Of the `rehearsed` steps of each graph, the fullest.
 
     They find memory in any of the ways that are `found`. The margin is on what is there already,
     too, and larger on the variables that a step changes. The graphs after the first are rewritten
-    ones and need none: in real ones some of the factors went elsewhere, so that they held 8 to 9 %
-    less (attention, two programs).
+    ones, and need none unless it is `sure` where real ones have their factors: steps did not show
+    all that is rehearsed of them (convolutions with gelu).
     """
     asking = [
         {batch: [requested(run) for run in runs] for batch, runs in each.items()}
@@ -248,9 +263,9 @@ def _memory(
 
     def given(batch: int) -> float:
         there = [size.bytes(batch) for size in sizes]
-        most = [_most(each, batch, there, found) for each in asking]
-        more = max((beside + sum(there) + each for each in most[1:]), default=0)
-        return max(UNREHEARSED * (beside + sum(there) + most[0]) + more_of_them, more) - beside
+        most = [beside + sum(there) + _most(each, batch, there, found) for each in asking]
+        known = max(most if sure else most[:1])
+        return max(UNREHEARSED * known + more_of_them, *most) - beside
 
     sampled = _sampled(given, steps.asked, _leaps(operations))
     padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in sampled)

@@ -290,13 +290,25 @@ def test_that_a_rewritten_graph_counts_where_it_holds_more_and_never_less() -> N
     ahead = (forward, factor, replace(middle, after=(1,)), replace(back, takes=(1, 2, 3, 5)))
     ahead = (*ahead, Operation(makes=((5, Size(0, MIB)),)))
 
-    def memory(operations, *rewritten):
-        return on_cpu(operations, slowly, TensorKinds([4]), 1, *rewritten)
+    def memory(operations, *rewritten, sure=False):
+        return on_cpu(operations, slowly, TensorKinds([4]), 1, *rewritten, sure=sure)
 
     alone = memory(late)
     assert memory(late, (ahead, slowly)).asked(8) == alone.asked(8) + 8 * MIB
     assert memory(late, (ahead, slowly)).peak(8) > alone.peak(8)
     assert memory(ahead, (late, slowly)) == memory(ahead)
+    # The margin is on it, too, where it is sure that real steps have its factors there.
+    known, unknown = (memory(late, (ahead, slowly), sure=sure) for sure in (True, False))
+    assert known.peak(8) == pytest.approx(UNREHEARSED * unknown.peak(8), rel=1e-4)
+
+
+def test_that_a_rewritten_graph_counts_that_holds_more_only_where_threads_overlap() -> None:
+    """As convolutions with gelu do, whose terms are made in whatever order threads have time."""
+    one, other = (Operation(makes=((x, Size()),), scratch=Size(0, MIB)) for x in (1, 2))
+    end = Operation(takes=(1, 2), makes=((3, Size()),))
+    traced, apart = (one, replace(other, after=(0,)), end), (one, other, end)
+    memory = on_cpu(traced, slowly, TensorKinds([3]), 2, (apart, slowly))
+    assert memory.asked(8) == 2 * 8 * MIB
 
 
 def test_that_threads_of_a_card_alone_get_on_alike_and_beside_others_one_may_wait() -> None:

@@ -109,11 +109,14 @@ def collected(tensor: Any, batch: int) -> Size:
     """What a loop has put into a list when it ends, for the backward pass.
 
     A tensor per iteration. What it took from another list stays too: the elements are copies of the
-    tensor that the list was made of (`TensorListFromTensor`, list_kernels.h).
+    tensor that the list was made of (`TensorListFromTensor`, list_kernels.h). What is put into
+    several lists, as for each of a ConvLSTM's four convolutions, lies there once, in the first.
     """
     body = body_of(tensor.op)
     element = _put(body.outputs[tensor.value_index])
     if element is None or (element.op.type in NO_MEMORY and element.op.type != _ELEMENT):
+        return NOTHING
+    if any(_put(x) is element for x in body.outputs[: tensor.value_index]):
         return NOTHING
     size, turns = (
         size_of(element, batch),

@@ -92,8 +92,8 @@ class Graph:
         self.given = frozenset(self.numbers[x.ref()] for x in given)
         self.results = [self.numbers[x.ref()] for x in (*graph.outputs, *given)]
         self._captured = {tensor.ref() for tensor in graph.internal_captures}
-        self.moved: Mapping[str, tuple[int, ...]] = {}
-        """What products take instead on a card, by name; see `moved_factors`."""
+        self.moved: Mapping[str, Mapping[str, tuple[int, ...]]] = {}
+        """What products take instead on a "CPU" or a "GPU", by name; see `moved_factors`."""
         self.early: frozenset[str] = frozenset()
         """The operations of gradients that need none, by name; see `computed_early`."""
         self._places = {op.name: place for place, op in enumerate(self.operations)}
@@ -121,7 +121,7 @@ class Graph:
         """Return the operations with what their kernels need on a "CPU" or a "GPU"."""
         scratch = scratch_on_cpu if kind == "CPU" else scratch_on_card
         operations = [self._operation(op, scratch, on_cpu=kind == "CPU") for op in self.operations]
-        for name, takes in self.moved.items() if kind == "GPU" else ():
+        for name, takes in self.moved.get(kind, {}).items():
             place = self._places[name]
             operations[place] = replace(operations[place], takes=takes)
         return operations

@@ -7,7 +7,7 @@ moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import Any
@@ -30,7 +30,7 @@ from gpu_studio.trainer.answers.going_back import (
     own_gradients,
 )
 from gpu_studio.trainer.answers.graph_tensors import root, size_of, splits_of
-from gpu_studio.trainer.answers.moved_factors import moved_factors
+from gpu_studio.trainer.answers.moved_factors import in_runs, moved_factors
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.sent_tensors import (
     given_back,
@@ -214,7 +214,7 @@ class _Step:
         early = computed_early(self.graph.operations, self._paths(), self._is_of_gradients)
         self.graph.early = early
         self._kept = self._kept_tensors()
-        self.graph.moved = moved_factors(self.graph, self._is_backward)
+        self.graph.moved = {"GPU": moved_factors(self.graph, self._is_backward)}
 
     # Layers
 
@@ -429,12 +429,12 @@ class _Step:
     def _on_cpu(self, marks: TensorKinds) -> StepMemory:
         """What it holds on a CPU; of the traced graph alone if the other cannot be made out."""
         rehearsed = partial(on_cpu, self.graph.as_on("CPU"), self.graph.seconds, marks, cores())
-        if (run := self._rewritten) is None:
-            return rehearsed()
-        try:
-            return rehearsed((run.as_on("CPU"), run.seconds))
-        except Exception:  # noqa: BLE001 (whatever TensorFlow makes of a graph, and its sizes)
-            return rehearsed()
+        with suppress(Exception):  # whatever TensorFlow makes of a graph, and its sizes
+            if (run := self._rewritten) is not None:
+                moved, sure = in_runs(run, self.graph, self._is_backward)
+                run.moved = {"CPU": moved}
+                return rehearsed((run.as_on("CPU"), run.seconds), sure=sure)
+        return rehearsed()
 
     def _numbers(self, tensors: Iterable[Any]) -> Iterator[int]:
         return (self.graph.numbers[x.ref()] for x in tensors if x.ref() in self.graph.numbers)

@@ -79,6 +79,22 @@ def test_that_what_a_loop_takes_on_a_cpu_lies_in_memory_once(needed: bool) -> No
     assert larger == [Size(0, TURNS * STATE, pieces=TURNS)] * needed
 
 
+def test_that_what_a_turn_puts_into_several_lists_lies_in_memory_once() -> None:
+    """Each of a ConvLSTM1D's four convolutions keeps the state, and the element, in a list."""
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.graph_tensors import LOOPS, in_list
+
+    layer = keras.layers.ConvLSTM1D(UNITS, 1)
+    layer.build((None, TURNS, 2, FEATURES))
+    graph = gradients_of(layer, 2, FEATURES, weights=[x.value for x in layer.trainable_variables])
+    loop = next(op for op in graph.get_operations() if op.type in LOOPS)
+    sizes = [in_list(x, SAMPLES).per_sample for x in loop.outputs if x.dtype == tf.variant]
+    assert sizes.count(2 * TURNS * STATE) == 7  # as an LSTM: six of its gates and sums, and a state
+    assert sizes.count(2 * TURNS * GIVEN) == 1
+
+
 def operations_of(kind: str) -> list[Any]:
     """The operations of a layer of this kind with its gradients."""
     return list(graph_of(kind).get_operations())
@@ -90,10 +106,11 @@ def graph_of(kind: str, features: int = FEATURES) -> Any:
 
     layer = getattr(keras.layers, kind)(UNITS)
     layer.build((None, TURNS, features))
-    return gradients_of(layer, features, [each.value for each in layer.trainable_variables])
+    weights = [each.value for each in layer.trainable_variables]
+    return gradients_of(layer, features, weights=weights)
 
 
-def gradients_of(called: Any, features: int, weights: Sequence[Any] = ()) -> Any:
+def gradients_of(called: Any, *axes: int, weights: Sequence[Any] = ()) -> Any:
     """The graph of a call with the gradients of weights, else of what is given to it."""
     import tensorflow as tf
 
@@ -104,4 +121,4 @@ def gradients_of(called: Any, features: int, weights: Sequence[Any] = ()) -> Any
             loss = tf.reduce_sum(called(x))
         return tape.gradient(loss, weights or x)
 
-    return step.get_concrete_function(tf.TensorSpec((SAMPLES, TURNS, features))).graph
+    return step.get_concrete_function(tf.TensorSpec((SAMPLES, TURNS, *axes))).graph

@@ -58,7 +58,7 @@ def test_that_a_gradient_meets_the_constant_factor_first_as_tensorflow_moves_it(
     assert named(graph, moved) == products(run)
     assert products(run)["back/first"] == {"back/g", "half"}
     on_cpu, before = graph.as_on("CPU"), graph.as_on("GPU")
-    graph.moved = moved
+    graph.moved = {"GPU": moved}
     assert graph.as_on("CPU") == on_cpu  # there the rewritten graph is rehearsed, too
 
     def held(operations):
@@ -78,6 +78,21 @@ def test_that_it_does_so_too_where_the_names_give_the_factor_to_what_was_kept():
     graph, run = traced(kept="kept")
     assert products(run)["back/first"] == {"kept", "half"}
     assert named(graph, moved_factors(graph, back))["back/first"] == {"back/g", "half"}
+
+
+def test_that_on_a_cpu_a_run_s_gradient_meets_the_factor_where_the_step_alone_rewrites_otherwise():
+    """What was kept would meet it on the way forward, and that product wait for the gradient."""
+    from gpu_studio.trainer.answers.moved_factors import in_runs
+
+    graph, run = traced(kept="kept")
+    moved, sure = in_runs(run, graph, back)
+    assert named(run, moved) == {"back/first": {"back/g"}, "back/second": {"back/first", "kept"}}
+    assert sure
+    run.moved = {"CPU": moved}
+    takes = dict(zip((op.name for op in run.operations), run.as_on("CPU"), strict=True))
+    assert takes["back/second"].takes == moved["back/second"]
+    alike, rewritten = traced()
+    assert in_runs(rewritten, alike, back) == ({}, False)
 
 
 @pytest.mark.parametrize("about", [{"factor": 1.0}, {"again": True}, {"longer": True}])
