@@ -67,6 +67,17 @@ BY_STEPS = f"""{MODEL}
 held = {{"validation_data": (x, x[:, :1]), "validation_steps": 2}}
 model.fit(x, x[:, :1], batch_size=4, epochs=1, validation_batch_size=3, **held)
 """
+SIGNALS = f"""{MODEL}
+import signal
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+class Looking(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        logs["ignored"] = float(signal.getsignal(signal.SIGTERM) == signal.SIG_IGN)
+
+model.fit(x, x[:, :1], batch_size=8, epochs=1, callbacks=[Looking()])
+"""
 
 
 def test_that_a_script_does_nothing_more_at_its_fit_and_is_found_where_it_went(
@@ -76,13 +87,15 @@ def test_that_a_script_does_nothing_more_at_its_fit_and_is_found_where_it_went(
     (tmp_path / "keeping.py").write_text(KEEPING)
     (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
     (tmp_path / "by_steps.py").write_text(BY_STEPS)
+    (tmp_path / "signals.py").write_text(SIGNALS)
     allow_folder(tmp_path)
     made = {
         name: plans.with_absolute_files(plans.load(tmp_path / f"{name}.py"), tmp_path)
-        for name in ("saving", "elsewhere", "by_steps")
+        for name in ("saving", "elsewhere", "by_steps", "signals")
     }
     runs = zoo_runs.trained_plans(made, tmp_path)
-    assert [len(each.epochs) for each in runs.values()] == [2, 2, 1]
+    assert [len(each.epochs) for each in runs.values()] == [2, 2, 1, 1]
+    assert runs["signals"].epochs[0]["ignored"] == 0, "a stop would be ignored"
     assert not list(tmp_path.glob("*.keras")), "a model that is not trained was saved"
     assert (tmp_path / "data" / "epochs.csv").read_text().startswith("epoch,")
     assert not (tmp_path / "epochs.csv").exists()
@@ -92,6 +105,7 @@ def test_that_a_script_does_nothing_more_at_its_fit_and_is_found_where_it_went(
         False,
         False,
         True,
+        False,
     ]
 
 

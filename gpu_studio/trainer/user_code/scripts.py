@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import gc
 import inspect
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -112,6 +113,7 @@ def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, A
         # What it wants of warnings, such as that each is an error, is not meant for the trainer.
         with (
             started_in(admitted.path.parent),
+            _signals_kept(),
             redirect_stderr(heard),
             warnings.catch_warnings(),
         ):
@@ -123,6 +125,18 @@ def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, A
     if found is None:
         raise _no_fit(admitted.path, None, "")
     return found
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Have signals do afterwards what they do now: SIGTERM stops a run with a checkpoint."""
+    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None and signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
 
 
 # These are also written into exported scripts, as they are.
