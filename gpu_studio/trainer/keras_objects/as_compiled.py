@@ -169,6 +169,14 @@ def compiled_notes(name: str, training: Training, model: keras.Model) -> Iterato
             "steps run here.",
             "Steps are compiled into one function, as many a call as training.steps_per_call says.",
         )
+    asked, at_once = training.steps_per_epoch, made.steps_per_execution
+    if asked and isinstance(at_once, int) and (more := -(-asked // at_once) * at_once) > asked:
+        yield ModelNote(
+            "steps of fit",
+            f"Of data that go on, fit would train {more} steps an epoch, as it does {at_once} at "
+            f"a time (steps_per_execution). Here it is {asked}, as steps_per_epoch says.",
+            f"Set training.steps_per_epoch = {more} to train as many.",
+        )
 
 
 def _overridden(training: Training, made: keras.Model) -> Iterator[str]:

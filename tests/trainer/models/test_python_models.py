@@ -330,6 +330,26 @@ def test_that_it_is_told_what_the_plan_overrides_of_a_compiled_model(
     assert " ".join(note.text for note in told) == words
 
 
+@pytest.mark.parametrize(("steps", "fit_trains"), [(0, None), (8, None), (7, 8)])
+def test_that_steps_which_fit_would_train_beyond_an_epoch_are_told(
+    file: Path, steps: int, fit_trains: int | None
+) -> None:
+    """It trains `steps_per_execution` at a time: of 7 steps by 4, eight."""
+    from gpu_studio.trainer.keras_objects.as_compiled import compiled_notes
+
+    model = build(file, "sequential")
+    model.compile("sgd", "mse", steps_per_execution=4)
+    notes = list(compiled_notes("build", Training(steps_per_epoch=steps), model))
+    said = [note.why for note in notes if note.name == "steps of fit"]
+    wanted = f"Set training.steps_per_epoch = {fit_trains} to train as many."
+    assert said == ([] if fit_trains is None else [wanted])
+    if fit_trains:
+        x = np.zeros((4 * fit_trains, *model.input_shape[1:]), "f4")
+        y = np.zeros((4 * fit_trains, *model.output_shape[1:]), "f4")
+        model.fit(x, y, batch_size=2, epochs=1, steps_per_epoch=steps, verbose=0)
+        assert int(model.optimizer.iterations) == fit_trains
+
+
 def test_that_a_checkpoint_knows_by_which_code_its_data_were_made(file: Path) -> None:
     from gpu_studio.trainer.session import Session
 
