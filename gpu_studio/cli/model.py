@@ -220,10 +220,10 @@ def _say(graph: ModelGraph, memories: Sequence[PredictedMemory], *, formulas: bo
 
 def _say_cautions(plan: plans.Plan, machine: plans.Machine, facts: PlanFacts) -> None:
     """Say why what does not fit does not or may not, and what would; and what would be faster."""
-    from gpu_studio.placement.cautions import FASTER_BY_XLA, LITTLE_ROOM, TOO_MUCH, cautions_with
+    from gpu_studio.placement.cautions import FASTER_BY_XLA, LITTLE_LEFT, TOO_MUCH, cautions_with
 
     for caution in cautions_with(plan, machine, facts):
-        if caution.name in (TOO_MUCH, LITTLE_ROOM, FASTER_BY_XLA):
+        if caution.name in (TOO_MUCH, LITTLE_LEFT, FASTER_BY_XLA):
             queued = ("Wait for it in the queue",) if caution.waits else ()
             remedies = "; ".join((*(way.label for way in caution.remedies), *queued))
             note(

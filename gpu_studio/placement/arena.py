@@ -102,7 +102,7 @@ def _handed_on(freed: dict[int, int], index: int) -> int | None:
 def cut_to_size(steps: Iterable[MemoryHistory]) -> Callable[[int], int]:
     """The most bytes that an allocator gives out in any of the steps, by the samples of a batch.
 
-    It is one that cuts each piece to the size that is asked, as those of cards are told to
+    It is one that cuts each piece to the size that is asked, as those of cards are made to
     (`trainer.devices`), so that it is all the same where the pieces lie.
     """
     kinds: dict[Size, int] = {}

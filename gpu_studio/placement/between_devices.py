@@ -38,7 +38,7 @@ def _arriving(
         if layer.name in here and (not kept or layer.keeps_inputs or passes_on):
             taken.update(layer.arriving(here))
         if layer.name in here and not kept:
-            taken.update(layer.meeting.others)
+            taken.update(layer.met_outputs.others)
     return frozenset(taken - here)
 
 
@@ -63,7 +63,7 @@ def forward(graph: ModelGraph, device: str, devices: Devices) -> int:
     for place, layer in enumerate(here):
         behind -= layer.kept_bytes
         before = came
-        if whole and not {*layer.inputs, *layer.meeting.others} <= {*names}:
+        if whole and not {*layer.inputs, *layer.met_outputs.others} <= {*names}:
             came = brief(place + 1)
         gone = layer.let_go_bytes if came > before else 0
         most = max(
@@ -78,8 +78,8 @@ def met(graph: ModelGraph, device: str, devices: Devices) -> int:
     comes = {
         name
         for layer in graph.layers
-        if layer.name in here and layer.meeting.kept
-        for name in layer.meeting.others
+        if layer.name in here and layer.met_outputs.kept
+        for name in layer.met_outputs.others
     }
     return sum(layer.output_bytes for layer in graph.layers if layer.name in comes - here)
 
@@ -105,7 +105,7 @@ def skipping(graph: ModelGraph, device: str, devices: Devices, *, kept: bool) ->
         name
         for place, layer in enumerate(graph.layers)
         if here and not here[0] <= place <= here[-1] + 1
-        for name in (*layer.inputs, *layer.meeting.others)
+        for name in (*layer.inputs, *layer.met_outputs.others)
     }
     alone = _lending(graph, device, devices) if kept else {}
     return sum(
@@ -116,7 +116,7 @@ def skipping(graph: ModelGraph, device: str, devices: Devices, *, kept: bool) ->
 
 
 def _unkept(layer: GraphLayer, *, kept: bool) -> int:
-    return max(0, layer.meeting.bytes, layer.output_bytes - layer.output_kept_bytes * kept)
+    return max(0, layer.met_outputs.bytes, layer.output_bytes - layer.output_kept_bytes * kept)
 
 
 def lent(graph: ModelGraph, device: str, devices: Devices) -> int:
@@ -189,7 +189,7 @@ def _all_between(inputs: Sequence[Sequence[int]], first: int, last: int) -> bool
 
 def joined(graph: ModelGraph, device: str, devices: Devices) -> int:
     """What a device makes for others of outputs that meet there."""
-    return sum(layer.meeting.bytes for layer in _leaving(graph, device, devices))
+    return sum(layer.met_outputs.bytes for layer in _leaving(graph, device, devices))
 
 
 def _leaving(graph: ModelGraph, device: str, devices: Devices) -> list[GraphLayer]:
@@ -198,7 +198,7 @@ def _leaving(graph: ModelGraph, device: str, devices: Devices) -> list[GraphLaye
         name
         for layer in graph.layers
         if set(devices[layer.name]) - {device}
-        for name in (*layer.inputs, *layer.meeting.others)
+        for name in (*layer.inputs, *layer.met_outputs.others)
     }
     return [
         layer for layer in graph.layers if layer.name in elsewhere and device in devices[layer.name]

@@ -85,7 +85,7 @@ class BlockBorders:
     @cached_property
     def joined(self) -> BlockTable | None:
         """What blocks make of outputs that meet, for others."""
-        return filled(leaving(self.work, self._meeting)) if self._meeting.any() else None
+        return filled(leaving(self.work, self._met)) if self._met.any() else None
 
     @cached_property
     def met(self) -> BlockTable | None:
@@ -130,14 +130,14 @@ class BlockBorders:
         return not self.recompute and bool(self.work.lent_bytes.any())
 
     @cached_property
-    def _meeting(self) -> Array:
-        meeting = [each.bytes for each in self.work.meetings]
-        return np.array(meeting or [0] * len(self.work.inputs), np.float64)
+    def _met(self) -> Array:
+        met = [each.bytes for each in self.work.met_outputs]
+        return np.array(met or [0] * len(self.work.inputs), np.float64)
 
     def _leaving(self, *, further: bool = False) -> BlockTable | None:
         work, lends = self.work, self._lends
         kept = work.output_kept_bytes if len(work.output_kept_bytes) and not self.recompute else 0.0
-        unkept = np.maximum(self._meeting, work.output_bytes - kept)
+        unkept = np.maximum(self._met, work.output_bytes - kept)
         if not (unkept.any() or lends):
             return None
         table = leaving(work, unkept, further=further)

@@ -57,7 +57,7 @@ class BlockFit:
     def allowed(self, sent: Sequence[SentBytes], limits: Sequence[float | None]) -> list[SentBytes]:
         """For each device the bytes sent to each block, and the blocks that exceed its limit.
 
-        Of those that cannot be stages not all are told.
+        Of those that cannot be stages not all are reported.
         """
         zones = self._zones(limits)
         kinds = [

@@ -57,13 +57,13 @@ def either_way(arena: Arena) -> list[Arena]:
     Where building has filled all regions but for a little, or needed the last one for little, a
     tensor of some bytes may have made the difference, and with it where all of a step lies.
     """
-    more, less, ways = arena.copy(), arena.copy(), [arena]
+    more, less, arenas = arena.copy(), arena.copy(), [arena]
     if arena.most > arena.end * (1 - A_LITTLE):
         more.add_region()
-        ways.append(more)
+        arenas.append(more)
     if less.drop_region() and arena.most < less.end * (1 + A_LITTLE):
-        ways.append(less)
-    return ways
+        arenas.append(less)
+    return arenas
 
 
 def lost_on_card(operations: Sequence[Operation]) -> int:

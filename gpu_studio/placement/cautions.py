@@ -11,7 +11,7 @@ from gpu_studio.placement.compiled_steps import MOST_BY_XLA, WORTH_COMPILING
 from gpu_studio.placement.device_memory import (
     LIMIT_VARIABLE,
     MOST_MEASURED,
-    ROOM_MIB,
+    RESERVE_MIB,
     PredictedMemory,
 )
 from gpu_studio.placement.memory import compiles, predict
@@ -122,7 +122,7 @@ def _are_as_they_are(plan: Plan) -> bool:
     return plan.data.options.get("scale") == "none"
 
 
-TOO_MUCH, LITTLE_ROOM = "too much memory", "little room for cuDNN"
+TOO_MUCH, LITTLE_LEFT = "too much memory", "little room for cuDNN"
 FASTER_BY_XLA = "faster by XLA"
 LITTLE_WORK_FLOPS = 1e9
 """A replica's step below this takes a card less than a millisecond (at 1 TFLOP/s, which every card
@@ -151,8 +151,8 @@ def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
     yield from values_as_ids(plan, facts)
     if plan.training.batch_size > 0:
         yield from too_much_memory(plan, machine, facts)
-        yield from little_room(plan, machine, facts)
-        yield from little_room_for_xla(plan, machine, facts)
+        yield from little_left(plan, machine, facts)
+        yield from little_left_for_xla(plan, machine, facts)
         yield from faster_by_xla(plan, machine, facts)
         yield from few_samples(plan, machine, facts)
         yield from few_to_normalise(plan, machine, facts)
@@ -174,10 +174,10 @@ def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[
         why = f"{_why_so_little(most, plan, machine)}The run would end for want of memory.{others}"
         text = _too_much(most, now=most.waits or _crowded(most, plan, machine) is not None)
         caution = Caution(TOO_MUCH, text, why, waits=all(each.waits for each in over))
-        yield caution.with_remedies(_more_room(plan, machine, facts))
+        yield caution.with_remedies(_more_memory(plan, machine, facts))
 
 
-def little_room(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+def little_left(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
     """A step that fits on a real card, and may leave too little there for cuDNN's workspaces."""
     memories = predict(plan, machine, facts)
     tight = [each for each in memories if each.may_lack]
@@ -188,7 +188,7 @@ def little_room(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
     where = f" on {least.device}" if len(tight) > 1 else ""
     text = (
         f"{listed(each.device for each in tight)} {least.lacking}: a step leaves {size(left)} of "
-        f"{size(least.usable_bytes or 0)}{where}, and {size(ROOM_MIB * MIB)} are advised."
+        f"{size(least.usable_bytes or 0)}{where}, and {size(RESERVE_MIB * MIB)} are advised."
     )
     why = (
         "It computes convolutions and recurrent layers in workspaces that are not predicted: up to "
@@ -196,11 +196,11 @@ def little_room(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
         "its first step. gpu-studio model --measured trains some real steps there; "
         f"{LIMIT_VARIABLE}=8 in the environment has cuDNN take less."
     )
-    caution = Caution(LITTLE_ROOM, text, why)
-    yield caution.with_remedies(_more_room(plan, machine, facts))
+    caution = Caution(LITTLE_LEFT, text, why)
+    yield caution.with_remedies(_more_memory(plan, machine, facts))
 
 
-def little_room_for_xla(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+def little_left_for_xla(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
     """A step that fits on a real card, and may not as XLA compiles it."""
     if not compiles(plan, machine, facts):
         return
@@ -219,7 +219,7 @@ def little_room_for_xla(plan: Plan, machine: Machine, facts: PlanFacts) -> Itera
             yield Caution("little room for XLA", text, why, mend)
 
 
-def _more_room(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[Remedy, ...]:
+def _more_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[Remedy, ...]:
     """Another card, larger slices, or a smaller batch, as far as each would do."""
     needs = Needs(plan, machine, facts)
     larger = larger_slices(Needs(plan, machine, facts, margin=MARGIN))
@@ -270,7 +270,7 @@ def _why_so_little(memory: PredictedMemory, plan: Plan, machine: Machine) -> str
 
 
 def _elsewhere(needs: Needs) -> Iterator[Remedy]:
-    """The one device of the plan on another card, that with the most room, if it fits there."""
+    """The one device of the plan on the card with the most free memory, if it fits there."""
     plan, machine = needs.plan, needs.machine
     if len(replica_devices(plan, machine)) != 1 or strategy_of(plan).devices not in ("none", "one"):
         return

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from gpu_studio.common.figures import grouped
 
-ROOM_MIB = 512
+RESERVE_MIB = 512
 """What was enough beside the prediction in all that was measured on an H100.
 
 Ten models (digits to 48 x 48 pixels, batch 128, TensorFlow 2.21, cuDNN 9), on one device, mirrored
 and placed: 0 to 431 MiB more than predicted, the most for a u-net. With 0 to 68 MiB beside the
-prediction 12 of 14 runs of four of them found no room, with 110 and 159 MiB two trained. Larger
+prediction 12 of 14 runs of four of them found no memory, with 110 and 159 MiB two trained. Larger
 images and batches take more, if it is there: 837 MiB on an H200 for a batch of 256 pictures of
 32 x 32 pixels and up to 256 channels, where 139 GiB were free.
 """
@@ -72,7 +72,7 @@ class PredictedMemory:
     def fits(self) -> bool | None:
         """Whether the total fits now; None if that is not known, or there is no limit.
 
-        It is not known either where the total fits, and may lack room for what it is `without`.
+        It is not known either where the total fits, and may lack memory for what it is `without`.
         """
         if self.usable_bytes is None or self.may_lack:
             return None
@@ -80,13 +80,13 @@ class PredictedMemory:
 
     @property
     def may_lack(self) -> bool:
-        """Whether the total fits now, but not together with the advised room."""
-        room = self.usable_bytes
-        return room is not None and self.total <= room < self.total + self.room_bytes
+        """Whether the total fits now, but not together with the advised reserve."""
+        usable = self.usable_bytes
+        return usable is not None and self.total <= usable < self.total + self.room_bytes
 
     @property
     def lacking(self) -> str:
-        """The verdict in words where it may lack room; else empty."""
+        """The verdict in words where it may lack memory; else empty."""
         return "may lack room for cuDNN" if self.may_lack else ""
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.between_devices import coming
 from gpu_studio.placement.compiled_steps import noted
-from gpu_studio.placement.cudnn_room import is_real_card, with_workspaces
+from gpu_studio.placement.cudnn_reserve import is_real_card, with_workspaces
 from gpu_studio.placement.device_load import DeviceLoad, recomputed
 from gpu_studio.placement.device_memory import (
     MemoryShare,

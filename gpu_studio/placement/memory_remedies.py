@@ -38,7 +38,7 @@ from gpu_studio.plan import (
 from gpu_studio.plan.card_memory import now_mib
 
 MARGIN = 0.5
-"""The share of a prediction that must be left over where a run has found no room before.
+"""The share of a prediction that must be left over where a run has found no memory before.
 
 Memory that is nearly full is in pieces: what is free is not what one tensor can have. In which
 pieces hangs on when the next batch arrives: 200 steps of models with convolutions needed up to 1.44
@@ -61,10 +61,10 @@ FactsOf = Callable[[Plan], PlanFacts | None]
 class Needs:
     """What plans like `plan` need on each device, with a margin and with what a run has shown.
 
-    `shown` is what a device has proved to need at least, in bytes, where it found no room. The rest
+    `shown` is what a device has proved to need at least, in bytes, where memory ran out. The rest
     of the prediction is then too low by as much there, on a device that takes its place, and on
     each other replica that is predicted to need as much. What is advised beside a prediction, as
-    for cuDNN on a real card, is needed too, so that nothing is offered that may lack room again,
+    for cuDNN on a real card, is needed too, so that nothing is offered that may lack memory again,
     unless they are `unadvised`.
     """
 
@@ -107,10 +107,10 @@ class Needs:
     def fit(self, plan: Plan, facts: PlanFacts | None = None) -> bool:
         """Whether `plan` is sound, and fits into what its devices have, as far as that is known."""
         memories = predict(plan, self.machine, facts or self.facts)
-        rooms = ((each, each.usable_bytes) for each in memories)
+        limits = ((each, each.usable_bytes) for each in memories)
         fitting = all(
-            room is None or self._need(each.device, each.total, each.room_bytes) <= room
-            for each, room in rooms
+            usable is None or self._need(each.device, each.total, each.room_bytes) <= usable
+            for each, usable in limits
         )
         return bool(memories) and fitting and self._is_sound(plan)
 
@@ -120,9 +120,9 @@ class Needs:
     def weights_alone(self, device: str) -> tuple[int, int] | None:
         """The bytes of the weights on `device`, and those it has, if not even they fit."""
         for each in predict(self.plan, self.machine, self.facts):
-            room = each.usable_bytes
-            if each.device == device and room is not None and each.weights.bytes > room:
-                return each.weights.bytes, room
+            usable = each.usable_bytes
+            if each.device == device and usable is not None and each.weights.bytes > usable:
+                return each.weights.bytes, usable
         return None
 
     def _need(self, device: str, total: int, advised: int) -> int:
@@ -299,11 +299,11 @@ def _lower_precision(needs: Needs, facts_of: FactsOf) -> Iterator[Remedy]:
 
 
 def _on_another(needs: Needs) -> Iterator[Remedy]:
-    """Training on one card, or slice of one, that has the room: the first that fits."""
+    """Training on one card, or slice of one, that has the memory: the first that fits."""
     logical = logical_devices(needs.plan, needs.machine)
     names = [each.name for each in logical if each.name.startswith("GPU")]
-    ways = (_alone(needs.plan, name, name) for name in names)
-    yield from islice((way for way in ways if needs.fit(way.make(needs.plan))), 1)
+    changes = (_alone(needs.plan, name, name) for name in names)
+    yield from islice((way for way in changes if needs.fit(way.make(needs.plan))), 1)
 
 
 def _alone(plan: Plan, device: str, title: str) -> Remedy:
@@ -313,13 +313,13 @@ def _alone(plan: Plan, device: str, title: str) -> Remedy:
 
 def _dealt_out(needs: Needs) -> Iterator[Remedy]:
     """The layers, in their order, over all devices of the cards, each as full as the others."""
-    rooms = {
+    limits = {
         each.device: each.usable_bytes
         for each in predict(needs.plan, needs.machine, needs.facts)
         if each.device.startswith("GPU") and each.usable_bytes
     }
     model, graph = needs.facts.model, needs.facts.graph
-    if model is None or graph is None or len(rooms) < 2:
+    if model is None or graph is None or len(limits) < 2:
         return
     before = placement_of(needs.plan) or Placed()
     batch = needs.plan.training.batch_size
@@ -333,10 +333,10 @@ def _dealt_out(needs: Needs) -> Iterator[Remedy]:
     label = "Place the layers anew" if placement_of(needs.plan) else "Spread the layers"
     for parts in dict.fromkeys((before.micro_batches, 2, 4, 8)):
         for step in range(1, FILLS + 1):
-            layers = _filled(sizes, rooms, sum(sizes.values()) / sum(rooms.values()) * step / 4)
+            layers = _filled(sizes, limits, sum(sizes.values()) / sum(limits.values()) * step / 4)
             placed = Placed(layers=layers, micro_batches=parts, recompute=before.recompute)
             way = changing(
-                label, "", distribution=Distribution(PLACED.name, tuple(rooms), placed=placed)
+                label, "", distribution=Distribution(PLACED.name, tuple(limits), placed=placed)
             )
             if needs.fit(way.make(needs.plan)):
                 yield way
@@ -344,13 +344,13 @@ def _dealt_out(needs: Needs) -> Iterator[Remedy]:
 
 
 def _filled(
-    sizes: Mapping[str, int], rooms: Mapping[str, int], share: float
+    sizes: Mapping[str, int], limits: Mapping[str, int], share: float
 ) -> dict[str, tuple[str, ...]]:
-    """The layers in order, each device filled to this share of its room, and the last one more."""
-    names, held = list(rooms), 0
+    """The layers in order, each device filled to this share of its limit, and the last one more."""
+    names, held = list(limits), 0
     found: dict[str, tuple[str, ...]] = {}
     for layer, size in sizes.items():
-        while len(names) > 1 and held and held + size > share * rooms[names[0]]:
+        while len(names) > 1 and held and held + size > share * limits[names[0]]:
             names.pop(0)
             held = 0
         found[layer] = (names[0],)

@@ -276,7 +276,7 @@ class GraphLayer:
     """Whether the backward pass needs what the layer takes."""
     meets: tuple[tuple[str, str], ...] = ()
     """Inputs that it takes in one tensor with another one, the next of them, such as in a sum."""
-    meeting: MetOutputs = NOTHING_MET
+    met_outputs: MetOutputs = NOTHING_MET
     """What its output meets, where it comes first."""
     frozen: bool = False
     """Whether training leaves it as it is."""

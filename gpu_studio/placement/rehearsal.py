@@ -172,12 +172,12 @@ def on_cpu(
         graphs.append(rewritten)
     rehearsed = [_in_threads(*each, marks, threads) for each in graphs]
     left = built(operations, looked(operations, marks.outputs), loaded=marks.loaded)
-    handles, ways = [UNIT] * len(variables_of(operations)), either_way(left)
-    for found in ways:
+    handles, arenas = [UNIT] * len(variables_of(operations)), either_way(left)
+    for found in arenas:
         for number, size in enumerate((*handles, *marks.constants)):
             found.take(2 * FAR + number, size)
     # What differs from step to step is for the most part weights that are copied and moved.
-    return _memory(operations, marks, rehearsed, ways, sure=sure)
+    return _memory(operations, marks, rehearsed, arenas, sure=sure)
 
 
 def _holds_more(some: Timed, others: Timed, marks: TensorKinds, threads: int) -> bool:
@@ -245,7 +245,7 @@ def _memory(
 ) -> StepMemory:
     """Of the `rehearsed` steps of each graph, the fullest.
 
-    They find memory in any of the ways that are `found`. The margin is on what is there already,
+    They find memory in any of the arenas that are `found`. The margin is on what is there already,
     too, and larger on the variables that a step changes. The graphs after the first are rewritten
     ones, and need none unless it is `sure` where real ones have their factors: steps did not show
     all that is rehearsed of them (convolutions with gelu).

@@ -241,7 +241,7 @@ class StageMemory:
             summing = np.maximum(summing, waits)
         updates = self.gradients + self.updating + sent + self._lingering(step)
         updating = np.maximum(updates, arriving)
-        fullest = np.maximum(np.maximum(backward, summing) + going_back, self._meeting(step))
+        fullest = np.maximum(np.maximum(backward, summing) + going_back, self._met(step))
         passing, updated = step.margin * fullest, step.margin * updating
         if step.beyond or step.beyond_updating:
             passing = passing + self.share * step.beyond
@@ -269,7 +269,7 @@ class StageMemory:
         """
         return self.lingering * step.part if step.micro_batches == 1 else 0.0
 
-    def _meeting(self, step: Step) -> Amount:
+    def _met(self, step: Step) -> Amount:
         """What is held when outputs meet; all that is kept may be there before the last comes."""
         if not np.any(self.joined):
             return 0.0

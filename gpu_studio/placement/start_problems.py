@@ -1,4 +1,4 @@
-"""Problems that a run would find only at its start, told beforehand by what is known of its plan.
+"""Problems that a run would find only at its start, reported beforehand by what its plan says.
 
 They are what the trainer refuses once it has the data, the built model and its metrics.
 """

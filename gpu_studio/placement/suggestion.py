@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_studio.placement.block_memory import replica_bytes
-from gpu_studio.placement.cudnn_room import through_cudnn
+from gpu_studio.placement.cudnn_reserve import through_cudnn
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.schedule import StepTimeline, common_share, timeline
 from gpu_studio.placement.search import FoundPlacement, Lack, Objective, placements
@@ -86,7 +86,7 @@ def suggest(
     # On shared cores, micro-batches of one device run at once just as those of several do:
     # spreading layers gains nothing, and the goal is the least work.
     overlap = share is None and (at_once is None or at_once > 1)
-    for some in _with_room(model, devices):
+    for some in _less_reserve(model, devices):
         found = placements(work, some, objective, counts, overlap=overlap, recompute=recompute)
         if not isinstance(found, tuple):
             break
@@ -102,16 +102,16 @@ def suggest(
     return Suggestion(layers, best.micro_batches, step, _others(work, devices, at_once), recompute)
 
 
-def _with_room(model: ModelFacts, devices: Sequence[Device]) -> Iterator[Sequence[Device]]:
-    """The devices less the room for cuDNN, if layers are computed through it, and as they are.
+def _less_reserve(model: ModelFacts, devices: Sequence[Device]) -> Iterator[Sequence[Device]]:
+    """The devices less the reserve for cuDNN, if layers are computed through it, and as they are.
 
-    All leave that room, for where those layers will be is not known yet. A placement that does not
+    All leave that reserve, as where those layers go is not known yet. A placement that does not
     is taken only if none on such devices fits.
     """
     layers = model.graph.layers if model.graph else ()
-    if any(map(through_cudnn, layers)) and any(each.room for each in devices):
+    if any(map(through_cudnn, layers)) and any(each.reserve for each in devices):
         yield [
-            each if each.limit is None else replace(each, limit=max(1.0, each.limit - each.room))
+            each if each.limit is None else replace(each, limit=max(1.0, each.limit - each.reserve))
             for each in devices
         ]
     yield devices

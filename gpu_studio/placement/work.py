@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_studio.placement.between_devices import skips
-from gpu_studio.placement.cudnn_room import room_for_cudnn
+from gpu_studio.placement.cudnn_reserve import reserve_for_cudnn
 from gpu_studio.placement.layer_holds import MetOutputs
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.step_memory import StepMemory
@@ -34,13 +34,13 @@ Array = NDArray[np.float64]
 class Device:
     """A logical device: its memory limit in bytes (None: no limit), and the bytes/s to it.
 
-    Of the limit, `room` is better left to cuDNN if layers here are computed through it.
+    Of the limit, `reserve` is better left to cuDNN if layers here are computed through it.
     """
 
     name: str
     limit: float | None = None
     bandwidth: float = 8e9
-    room: float = 0.0
+    reserve: float = 0.0
 
 
 def is_copied_to(device: str) -> bool:
@@ -110,7 +110,7 @@ class Work:
     """Whether the backward pass of each layer needs what it takes; if empty, all do."""
     meets: tuple[Mapping[int, int], ...] = ()
     """Of each layer the inputs that it takes in one tensor with others, each with the next one."""
-    meetings: tuple[MetOutputs, ...] = ()
+    met_outputs: tuple[MetOutputs, ...] = ()
     """What the output of each layer meets where it is; if empty, none meets any."""
 
     def met(self, *, kept: bool = False) -> list[tuple[int, ...]]:
@@ -118,7 +118,7 @@ class Work:
         places = {name: place for place, name in enumerate(self.names)}
         return [
             tuple(places[name] for name in each.others if each.kept or not kept)
-            for each in self.meetings or (MetOutputs(),) * len(self.inputs)
+            for each in self.met_outputs or (MetOutputs(),) * len(self.inputs)
         ]
 
     @property
@@ -238,7 +238,7 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Dev
         added_up_bytes=_row(layer.added_up_bytes for layer in layers),
         keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
         meets=tuple({places[one]: places[next_] for one, next_ in each.meets} for each in layers),
-        meetings=tuple(layer.meeting for layer in layers),
+        met_outputs=tuple(layer.met_outputs for layer in layers),
     )
 
 
@@ -352,7 +352,7 @@ def places(
             each.name,
             limits[each.name],
             bandwidths.get(each.physical, math.inf),
-            room_for_cudnn(each, machine),
+            reserve_for_cudnn(each, machine),
         )
         for each in devices
     ]

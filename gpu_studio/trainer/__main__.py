@@ -63,7 +63,7 @@ class Ending:
 
 
 FINISHED, FAILED = 0, 1
-ROOM_SECONDS, HURRIED_SECONDS = 600.0, 5.0
+SPACE_SECONDS, HURRIED_SECONDS = 600.0, 5.0
 """Seconds for which a trainer at its end waits for space to save its events; fewer once stopped."""
 
 
@@ -116,14 +116,14 @@ def train(run: RunDirectory) -> int:
 def _close(writer: EventWriter, control: Control, lock: Lock) -> None:
     """Close the events once they are all written.
 
-    While this waits for room on a full disk, the run can still be stopped.
+    While this waits for space on a full disk, the run can still be stopped.
     """
     ended = time.monotonic()
 
     def hurried() -> bool:
         return control.stopping and time.monotonic() - ended > HURRIED_SECONDS
 
-    if not writer.close(ROOM_SECONDS, hurried):
+    if not writer.close(SPACE_SECONDS, hurried):
         lock.leave_word(f"The last events of this run could not be written: {writer.refusal}.")
 
 

@@ -93,7 +93,7 @@ def _in_words(error: Exception) -> str:
 
 def _telling(say: Say) -> Callable[[Any], None]:
     """Return what an answer tells its progress by, a text, and its parts, which are documents."""
-    return lambda told: say({"progress" if isinstance(told, str) else "part": told})
+    return lambda part: say({"progress" if isinstance(part, str) else "part": part})
 
 
 def _about(descriptor: int | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ Added = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class Counting:
     """Which states of a metric count `by_share`; `splits` says that the parts give the whole's.
 
     Where that is not so, it `is_mean` if the mean of what the parts give stands for it.
@@ -30,7 +30,9 @@ class Ways:
     is_mean: bool = True
 
 
-def ways_of(states: Sequence[Added], rows: tuple[int, int], unsteady: Collection[int] = ()) -> Ways:
+def counting_of(
+    states: Sequence[Added], rows: tuple[int, int], unsteady: Collection[int] = ()
+) -> Counting:
     """How the states of a metric count, from what batches of so many `rows` add to each.
 
     Beside a state that counts by share, each other does, too, unless it is proved to be a sum over
@@ -41,17 +43,17 @@ def ways_of(states: Sequence[Added], rows: tuple[int, int], unsteady: Collection
     """
     kinds = [_kind(*each, rows) for each in states]
     if "mean" not in kinds:
-        return Ways((False,) * len(states))
+        return Counting((False,) * len(states))
     whole = [not np.issubdtype(each[2].dtype, np.floating) for each in states]
     loose = {place for place in unsteady if kinds[place] == "neither"}
     apart = [place for place, kind in enumerate(kinds) if kind == "neither" and place not in loose]
     sums = "sum" in kinds
     if any(whole[place] for place in apart) or (loose and not sums):
-        return Ways((False,) * len(states), splits=False, is_mean=not loose)
+        return Counting((False,) * len(states), splits=False, is_mean=not loose)
     nothing = (place for place, kind in enumerate(kinds) if kind == "nothing")
     undecided = loose | {place for place in nothing if sums or whole[place]}
     by_share = tuple(kind != "sum" and place not in undecided for place, kind in enumerate(kinds))
-    return Ways(by_share, splits=not (apart or undecided), is_mean=not undecided)
+    return Counting(by_share, splits=not (apart or undecided), is_mean=not undecided)
 
 
 def _kind(

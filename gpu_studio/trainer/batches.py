@@ -193,7 +193,7 @@ def _dataset_parts(stream: DatasetStream, data: tf.data.Dataset, cut_as: Cut) ->
         given = _parts_of(stream, element)
         size = rows_of(given)
         made = weighed(given, size)
-        return *made, _told(made, size, last)
+        return *made, _batch_facts(made, size, last)
 
     @_as_it_stands
     def cut(element: Any, last: Any) -> tf.data.Dataset:
@@ -209,7 +209,7 @@ def _dataset_parts(stream: DatasetStream, data: tf.data.Dataset, cut_as: Cut) ->
             weight = tf.where(length > 0, 1.0 / tf.cast(size, tf.float32), 0.0)
             rows = tf.nest.map_structure(lambda each: each[start:stop], given)
             made = *rows, tf.fill([stop - start], weight)
-            return *made, _told(made, size, last)
+            return *made, _batch_facts(made, size, last)
 
         return tf.data.Dataset.range(own.start, own.stop).map(part)
 
@@ -231,8 +231,8 @@ def _parts_of(stream: Any, element: Any) -> Any:
     return stream.parts(*element) if isinstance(element, tuple) else stream.parts(element)
 
 
-def _told(made: Any, size: Any, last: Any) -> Any:
-    """Return what a part says of itself."""
+def _batch_facts(made: Any, size: Any, last: Any) -> Any:
+    """Return when a part was ready, the size of its batch, and whether that is the last."""
     return tf.stack([moment_after(made), tf.cast(size, tf.float64), tf.cast(last, tf.float64)])
 
 

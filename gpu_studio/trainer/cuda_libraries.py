@@ -109,7 +109,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "nvidia-nccl": ("libnccl",),
     "nvidia-cudnn": ("libcudnn",),
 }
-"""The packages that TensorFlow loads libraries of, in the order in which they are told."""
+"""The packages that TensorFlow loads libraries of, in the order in which they are listed."""
 OF_CUDA: Mapping[str, Mapping[str, int]] = {
     "12": {
         "nvidia-cuda-runtime": 12,

@@ -67,11 +67,11 @@ class UserCodeError(TrainerError):
 
 
 class WorkerFailed(TrainerError):  # noqa: N818  (read as a sentence: the worker failed)
-    """A worker of a cluster has told how it failed."""
+    """A worker of a cluster has reported how it failed."""
 
-    def __init__(self, told: Failed) -> None:
-        super().__init__(told.message, told.suggestions, told.mends)
-        self.told = told
+    def __init__(self, failure: Failed) -> None:
+        super().__init__(failure.message, failure.suggestions, failure.mends)
+        self.failure = failure
 
 
 class ClusterError(TrainerError):

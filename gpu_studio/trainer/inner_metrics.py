@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.trainer.batch_parts import Added, of_part, one_number, ways_of
+from gpu_studio.trainer.batch_parts import Added, counting_of, of_part, one_number
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import made_by_user
 from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, wide_type
@@ -160,7 +160,7 @@ class InnerMetrics:
 
         At the places of `unsteady` ones the probe does not tell a sum over the samples.
         """
-        found = ways_of(list(added.values()), _FEW, unsteady)
+        found = counting_of(list(added.values()), _FEW, unsteady)
         by_share = found.by_share
         count = added.get(id(getattr(metric, "count", None)))
         if isinstance(metric, keras.metrics.Mean) and count and count[0] == count[1] == 1:

@@ -256,16 +256,16 @@ def _seed_in(state: Any) -> int:
     return int(np.asarray(state._value)[0])  # noqa: SLF001 (`value` is what a scope holds)
 
 
-def is_apart(layer: keras.layers.Layer, *, meeting: bool = True) -> bool:
+def is_apart(layer: keras.layers.Layer, *, together: bool = True) -> bool:
     """Return whether the layer's replicas normalise separately.
 
     A frozen layer uses the statistics that it has, and does not count; nor does a synchronized one
-    where replicas are `meeting` in each step, as workers of servers never do.
+    where replicas are `together` in each step, as workers of servers never do.
     """
     return (
         isinstance(layer, keras.layers.BatchNormalization)
         and layer.trainable
-        and not (meeting and getattr(layer, "synchronized", False))
+        and not (together and getattr(layer, "synchronized", False))
     )
 
 

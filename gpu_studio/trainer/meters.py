@@ -144,14 +144,14 @@ def _mean_loss(loss: Any, share: Any, counts: Any, head: Head) -> list[Any]:
 def _by_names(heads: Sequence[Head]) -> list[dict[str, Any]]:
     """Return the metrics of each head by their names in the results, with their states created.
 
-    Where `fit` does not name the outputs, they are not named, if all can be told apart.
+    Where `fit` does not name the outputs, they are not named, if all names differ.
     """
     own = [_metrics_of(head) for head in heads]
     if not any(head.name for head in heads):
         return own
     learn = [head for head in heads if head.learns]
-    short = [*(head.told for head in learn), *(name for mine in own for name in mine)]
-    plain = bool(learn) and all(head.told for head in learn) and len(set(short)) == len(short)
+    short = [*(head.result for head in learn), *(name for mine in own for name in mine)]
+    plain = bool(learn) and all(head.result for head in learn) and len(set(short)) == len(short)
     named = [
         mine if plain else {f"{head.name}_{name}": metric for name, metric in mine.items()}
         for head, mine in zip(heads, own, strict=True)
@@ -159,7 +159,7 @@ def _by_names(heads: Sequence[Head]) -> list[dict[str, Any]]:
     if len(learn) < 2:  # the one loss is that of the whole model
         return named
     return [
-        {head.told if plain else f"{head.name}_loss": MeanLoss()} | mine if head.learns else mine
+        {head.result if plain else f"{head.name}_loss": MeanLoss()} | mine if head.learns else mine
         for head, mine in zip(heads, named, strict=True)
     ]
 
@@ -244,7 +244,7 @@ def _values(deltas: Sequence[Sequence[Any]]) -> list[list[np.ndarray]]:
 class Call:
     """`losses` has shape (steps,): the mean over each global batch.
 
-    `deltas` is what the metrics got. `told` has shape (steps, 2): of a stream's batches how many
+    `deltas` is what the metrics got. `batches` has shape (steps, 2): of a stream's batches how many
     samples each has, and 1 if it is the last of its pass. `input_seconds` were spent waiting for
     data, as `input_wait` counts it; `aside_seconds` on watching the call, which is no training;
     `exchange_seconds` from a step's own gradients to its end, where replicas wait for each other.
@@ -255,14 +255,14 @@ class Call:
     deltas: Deltas
     input_seconds: float
     aside_seconds: float = 0.0
-    told: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    batches: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     exchange_seconds: float = 0.0
     sizes: np.ndarray | None = None
 
     @property
     def over(self) -> bool:
         """Whether a stream's pass is over."""
-        return bool(self.told[-1:, 1].any())
+        return bool(self.batches[-1:, 1].any())
 
     def followed_by(self, other: Call) -> Call:
         """Join this call and a call of later steps into one."""
@@ -271,7 +271,7 @@ class Call:
             added_up(self.deltas, other.deltas),
             self.input_seconds + other.input_seconds,
             self.aside_seconds + other.aside_seconds,
-            np.concatenate([self.told, other.told]),
+            np.concatenate([self.batches, other.batches]),
             self.exchange_seconds + other.exchange_seconds,
         )
 

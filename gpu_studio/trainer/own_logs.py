@@ -78,7 +78,7 @@ class LoggedCall(Call):
             other.deltas,
             self.input_seconds + other.input_seconds,
             self.aside_seconds + other.aside_seconds,
-            np.concatenate([self.told, other.told]),
+            np.concatenate([self.batches, other.batches]),
             self.exchange_seconds + other.exchange_seconds,
         )
 
@@ -160,17 +160,17 @@ def not_evaluated(model: keras.Model, error: Exception) -> Warned:
     )
 
 
-def named_as_metrics(model: keras.Model, told: Mapping[str, Any]) -> Iterator[Warned]:
+def named_as_metrics(model: keras.Model, logs: Mapping[str, Any]) -> Iterator[Warned]:
     """Say where `fit` shows a metric that nothing updates in place of what the step returns.
 
-    It shows the model's metrics where the logs have their very names. `told` are the logs with the
+    It shows the model's metrics where the logs have their very names. `logs` are the logs with the
     metric whose result each of them is, or None.
     """
     found: dict[str, Any] = {}
     with suppress(Exception):  # a metric of one's own need not have a result so early
         found = _flat(model.get_metrics_result())
-    others = [name for name, metric in told.items() if metric is None]
-    if not others or found.keys() != told.keys():
+    others = [name for name, metric in logs.items() if metric is None]
+    if not others or found.keys() != logs.keys():
         return
     kind, name = type(model).__name__, others[0]
     yield Warned(

@@ -109,7 +109,7 @@ def as_replica(model: Any, *, by_shares: bool) -> Iterator[None]:
             return
         for name in ("scale_loss_for_distribution", "unscale_loss_for_distribution"):
             stack.enter_context(_replaced(keras_losses, name, lambda _: lambda value: value))
-        meet = _meeting(model)
+        meet = _summing(model)
         stack.enter_context(_replaced(keras_losses, "apply_mask", _masked_by_all(meet)))
         stack.enter_context(_replaced(keras_losses, "reduce_values", _reduced_by_share(meet)))
         stack.enter_context(_replaced(KerasTrainer, "_aggregate_additional_loss", _added_by_share))
@@ -190,7 +190,7 @@ def seed_of_sum(target: Any, sources: Any, share: Any) -> Any:
     return part_of_sum(tf.ones_like(target), share)
 
 
-def _meeting(model: Any) -> Callable[[Any], Any]:
+def _summing(model: Any) -> Callable[[Any], Any]:
     """Return what adds a number up over the replicas with samples, in the midst of their steps.
 
     There the next replica begins, and layers of the model forget which losses are this one's.

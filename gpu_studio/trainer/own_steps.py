@@ -114,11 +114,11 @@ class OwnSteps(CompiledProgram):
         with watched_loss(self.model, losses), noting_results(self._metrics, self._found):
             traced = self._traced(TRAIN_STEP, given)
         results = (metric for metric, _ in self._results[TRAIN_STEP])
-        told = dict(zip(self.names[TRAIN_STEP], results, strict=True))
+        logs = dict(zip(self.names[TRAIN_STEP], results, strict=True))
         # A model of several optimizers is often compiled with one more, which nothing uses.
         self.optimizer = next(iter(self._used.values()), None)
         yield from several_losses(self.model, losses)
-        yield from named_as_metrics(self.model, told)
+        yield from named_as_metrics(self.model, logs)
         yield from warnings_on(self.model, self._replicas, traced.graph)
         if evaluates:
             try:
@@ -236,7 +236,12 @@ class OwnSteps(CompiledProgram):
         logs = call.losses
         losses, last = shown_losses(self.names[kind], logs), [[kind, logs[-1]]]
         return LoggedCall(
-            losses, last, call.input_seconds, call.aside_seconds, call.told, call.exchange_seconds
+            losses,
+            last,
+            call.input_seconds,
+            call.aside_seconds,
+            call.batches,
+            call.exchange_seconds,
         )
 
     # Traced by TensorFlow.

@@ -149,7 +149,7 @@ class Passes:
             over = at.pass_samples + int(sizes.sum()) >= self._cut.samples
         else:
             # The last batch says so only where nobody knew how many there are.
-            sizes, over = call.told[:, 0].astype(np.int64), call.over
+            sizes, over = call.batches[:, 0].astype(np.int64), call.over
             over = over or self._left_of_pass(at) == steps
         return at.after_steps(steps, int(sizes.sum()), pass_over=over), sizes
 
@@ -229,13 +229,13 @@ class SplitReading:
         self._over = call.over
         if self.left == 0:
             self._split.stream.end()
-        return call.told[:, 0].astype(np.int64)
+        return call.batches[:, 0].astype(np.int64)
 
 
-def told_of_streams(training: Training, train: Split, held: Split | None) -> Iterator[str]:
+def words_of_streams(training: Training, train: Split, held: Split | None) -> Iterator[str]:
     """What a run says of its streams before it begins."""
     if train.stream is not None:
-        yield from train.stream.told(training.batch_size)
+        yield from train.stream.notes(training.batch_size)
     stream, asked = None if held is None else held.stream, training.validation_steps
     if stream is not None and stream.once and stream.batched and asked > len(stream.rows):
         first = len(stream.rows)

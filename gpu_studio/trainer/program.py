@@ -56,7 +56,7 @@ RECORDED_STEPS = 5
 """How many steps are timed in parts: a single one may be slow because of other work."""
 PARTED = 4
 """What a part consists of: samples, targets, their weights, and the weight in the batch."""
-TOLD = ("size", "over")
+BATCH_FACTS = ("size", "over")
 """What a batch of a stream says: its samples, and whether it is the last; zeros for arrays."""
 
 
@@ -90,7 +90,7 @@ class Program:
         self._device = device
         self._cards: Sequence[str] = cards or ("",) * self._replicas
         self.noticed: list[Event] = []
-        """What compiling the steps has shown, to be told."""
+        """What compiling the steps has shown, to be reported."""
         self._grown: list[str] = []
         self._noted: list[Event] = []
         self._random = RandomStates(model.variables, seed)
@@ -156,7 +156,7 @@ class Program:
     def settled(self, first_step: int) -> Call | None:
         """Wait for the steps that have begun, of which the first is step `first_step` of the run.
 
-        None if all have been told of.
+        None if all have been reported.
         """
         del first_step
         return None
@@ -178,11 +178,11 @@ class Program:
             losses, deltas, noted, left = steps(stream, first, many)
             if self._grown:
                 self._try_again(stream, first)
-        told, moments = np.split(noted.numpy(), [len(TOLD)], axis=1)
+        facts, moments = np.split(noted.numpy(), [len(BATCH_FACTS)], axis=1)
         values, ended = losses.numpy(), time.time()
         exchange = exchanged(moments, len(self._cards), ended)
         waiting = waited(moments, self._cards)
-        return Call(values, deltas, waiting, 0.0, told, exchange), left
+        return Call(values, deltas, waiting, 0.0, facts, exchange), left
 
     def _try_again(self, stream: Any, step: Any) -> None:
         """Compile the step once more where the first time has left tensors in lists of layers.
@@ -193,7 +193,7 @@ class Program:
         names, self._grown = self._grown, []
 
         def once(stream: Any, step: Any) -> Any:
-            return self._train_step(self._told(self._next(stream))[0], step)[0]
+            return self._train_step(self._with_facts(self._next(stream))[0], step)[0]
 
         again = tf.function(once, autograph=False).get_concrete_function(stream, step)
         refuse_used(self.model, names, again.graph)
@@ -207,8 +207,8 @@ class Program:
         """
         first, batches = tf.constant(first_batch, tf.int64), tf.constant(count, tf.int32)
         with tf.device(self._device):
-            losses, deltas, told = self._evaluate(stream, first, batches)
-        return Call(losses.numpy(), deltas, 0.0, told=told.numpy())
+            losses, deltas, facts = self._evaluate(stream, first, batches)
+        return Call(losses.numpy(), deltas, 0.0, batches=facts.numpy())
 
     # Traced by TensorFlow.
 
@@ -225,7 +225,7 @@ class Program:
         return evaluation_loop(first, count, read, self._evaluate_step, nothing)
 
     def _reading(self, stream: Any) -> Read:
-        return lambda: self._told(self._next(stream))
+        return lambda: self._with_facts(self._next(stream))
 
     def _trained(self, batch: Any, step: Any, left: Left) -> Trained:
         del left
@@ -253,11 +253,11 @@ class Program:
     def _local(self, value: Any) -> list[Any]:
         return list(self.strategy.experimental_local_results(value))
 
-    def _told(self, batch: Any) -> tuple[Any, list[Any], list[Any]]:
-        """Return what a step is given, when each part of it was ready in memory, and `TOLD`."""
+    def _with_facts(self, batch: Any) -> tuple[Any, list[Any], list[Any]]:
+        """Return what a step is given, when each part was ready in memory, and `BATCH_FACTS`."""
         samples, parts = self._timed(batch)
         if not parts or parts[0].shape.rank == 0:
-            return samples, parts, [tf.zeros((), tf.float64)] * len(TOLD)
+            return samples, parts, [tf.zeros((), tf.float64)] * len(BATCH_FACTS)
         with tf.device(HOST):
             first, ready = tf.identity(parts[0]), [part[0] for part in parts]
             return samples, ready, [first[1], first[2]]

@@ -124,7 +124,7 @@ class Judge:
 
     def __init__(self, settings: CheckpointSettings, measures: Sequence[str]) -> None:
         self._settings, self._measures = settings, measures
-        self._told = False
+        self._said = False
 
     def of(self, metrics: Mapping[str, float]) -> Monitor:
         """The monitor that counts for these metrics of an epoch."""
@@ -133,11 +133,11 @@ class Judge:
         return asked if instead is None or asked.is_in(metrics) else Monitor(instead)
 
     def said(self, metrics: Mapping[str, float]) -> str:
-        """What is to be told of it, once; empty if that is nothing."""
+        """What is to be said of it, once; empty if that is nothing."""
         judge, asked = self.of(metrics), Monitor(self._settings.monitor)
-        if self._told or asked.is_in(metrics) or not self._settings.lacks_loss(self._measures):
+        if self._said or asked.is_in(metrics) or not self._settings.lacks_loss(self._measures):
             return ""
-        self._told = True
+        self._said = True
         other = "training.checkpoint.monitor names another."
         if judge == asked:
             return (

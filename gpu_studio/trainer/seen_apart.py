@@ -87,7 +87,7 @@ def replicas_apart(
 
 def _normalised_apart(model: keras.Model, cut: Cut, *, served: bool) -> Iterator[Warned]:
     layers = model._flatten_layers()  # noqa: SLF001 (no public name)
-    count = sum(is_apart(each, meeting=not served) for each in layers)
+    count = sum(is_apart(each, together=not served) for each in layers)
     if count:
         yield Warned(
             message=(

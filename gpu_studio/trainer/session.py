@@ -36,7 +36,7 @@ from gpu_studio.trainer.models.own_training import (
     training_note,
 )
 from gpu_studio.trainer.own_steps import OwnSteps
-from gpu_studio.trainer.passes import Passes, SplitReading, passes_of, told_of_streams
+from gpu_studio.trainer.passes import Passes, SplitReading, passes_of, words_of_streams
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.seen_apart import mixing_apart, refuse_unkept_states, replicas_apart
@@ -250,7 +250,7 @@ def _default_steps(
         served = ServedProgram(spread, model, optimizer, loss, meters, seed, team.shared)
         tell(events.Log(message=served.homes.words))
         return served
-    on = _told_on(tell, team, spread, logical)
+    on = _recorded_on(tell, team, spread, logical)
     given = spread.strategy, model, optimizer, loss, meters, seed, *on
     return undivided(given, by, spread.replicas, dataset.train, plan.training, steps)
 
@@ -298,7 +298,7 @@ def _own_steps(
             lambda: keras_objects.make_optimizer(plan.training, steps, total),
         )
     tell(events.Log(message=training_note(source, model)))
-    given = spread.strategy, model, plan.training.seed, *_told_on(tell, team, spread, logical)
+    given = spread.strategy, model, plan.training.seed, *_recorded_on(tell, team, spread, logical)
     classes = keras_objects.class_weights(plan.training, dataset)
     program = OwnSteps(*given, class_weight=classes, compiled=by)
     held_out = bool(dataset.validation or dataset.test)
@@ -307,7 +307,7 @@ def _own_steps(
     return program
 
 
-def _told_on(
+def _recorded_on(
     tell: Any, team: Team, spread: strategies.Spread, logical: list[events.LogicalDevice]
 ) -> tuple[Any, str | None, list[str]]:
     """Who hears the profile of some steps, if any; their device; each replica's physical one."""
@@ -340,7 +340,7 @@ def _loaded(plan: Plan, base: Path, tell: Any) -> tuple[Plan, Dataset]:
         tell(events.Warned(message=sentence))
     for said in warnings_before(plan, dataset):
         tell(said)
-    for sentence in told_of_streams(plan.training, dataset.train, dataset.validation):
+    for sentence in words_of_streams(plan.training, dataset.train, dataset.validation):
         tell(events.Log(message=sentence))
     return plan, dataset
 

@@ -112,7 +112,7 @@ class SizedProgram(Program):
     ) -> tuple[Any, Deltas, Any, Left]:
         def read() -> tuple[Any, list[Any], list[Any]]:
             part = self._next(stream)
-            return part, *self._told(part)[1:]
+            return part, *self._with_facts(part)[1:]
 
         kinds = tf.function(self._next, autograph=False).get_concrete_function(stream)
         self._kind = tf.nest.map_structure(_spec, kinds.structured_outputs)

@@ -73,8 +73,8 @@ def training_loop(
     made = tf.while_loop(_goes_on(count), _training_step(first, read, train), start)
     steps = tf.range(made[0])
     with tf.device(HOST):
-        told = made[4].gather(steps)
-    return made[2].gather(steps), made[3], told, made[-1]
+        facts = made[4].gather(steps)
+    return made[2].gather(steps), made[3], facts, made[-1]
 
 
 def _training_step(
@@ -87,14 +87,14 @@ def _training_step(
         # Noted first: TensorFlow keeps such operations in the order in which they were made.
         begun = [moment_after([ended]), asked := moment_after([before])]
         with tf.control_dependencies([asked]):
-            batch, ready, told = read()
+            batch, ready, facts = read()
         known = operations_so_far()
         done = train(batch, first + tf.cast(index, tf.int64), left)
         with tf.device(HOST):
-            noted = noted.write(index, tf.stack([*told, *begun, *ready, *done.computed]))
+            noted = noted.write(index, tf.stack([*facts, *begun, *ready, *done.computed]))
         losses, deltas = losses.write(index, done.loss), added_up(deltas, done.added)
         trained = tf.reduce_sum(done.loss)
-        index, over = index + 1, told[1] > 0
+        index, over = index + 1, facts[1] > 0
         if isinstance(done.left, LeftOut):  # a step that was none is written over, or not looked at
             index -= tf.cast(done.left.is_there, tf.int32)
             over = tf.logical_or(over, done.left.is_there)
@@ -119,10 +119,10 @@ def evaluation_loop(
     def step(index: Any, over: Any, losses: Any, deltas: Deltas, noted: Any) -> tuple[Any, ...]:
         # Counted down from -1, where there are no training steps.
         number = -1 - first - tf.cast(index, tf.int64)
-        batch, _, told = read()
+        batch, _, facts = read()
         loss, added = evaluate(batch, number)
         with tf.device(HOST):
-            noted, over = noted.write(index, tf.stack(told)), told[1] > 0
+            noted, over = noted.write(index, tf.stack(facts)), facts[1] > 0
         return index + 1, over, losses.write(index, loss), added_up(deltas, added), noted
 
     with tf.device(HOST):
@@ -132,8 +132,8 @@ def evaluation_loop(
     done, _, losses, deltas, noted = tf.while_loop(_goes_on(count), step, start)
     steps = tf.range(done)
     with tf.device(HOST):
-        told = noted.gather(steps)
-    return losses.gather(steps), deltas, told
+        facts = noted.gather(steps)
+    return losses.gather(steps), deltas, facts
 
 
 def _goes_on(count: Any) -> Callable[..., Any]:

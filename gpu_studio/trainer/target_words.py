@@ -70,7 +70,7 @@ def _taken_for_ids(
         yield events.Warned(message=f"{found.text} {found.why}", suggestion=found.advice)
 
 
-def odd_meetings(
+def oddities_of(
     dataset: Dataset, learners: Sequence[Learner], heads: Sequence[Head]
 ) -> Iterator[Oddity]:
     """What is odd about outputs and the targets that they learn by losses of Keras'.
@@ -100,7 +100,7 @@ def odd_warnings(
     dataset: Dataset, learners: Sequence[Learner], heads: Sequence[Head]
 ) -> Iterator[events.Warned]:
     """Return what a run says of that."""
-    for odd in odd_meetings(dataset, learners, heads):
+    for odd in oddities_of(dataset, learners, heads):
         yield events.Warned(message=f"{odd.text} {odd.why}", suggestion=odd.advice)
 
 

@@ -51,7 +51,7 @@ def is_full() -> bool:
 
 
 class TakesEvents(Protocol):
-    """Whatever events are told to: their file, or the process that writes it."""
+    """Whatever takes events: their file, or the process that writes it."""
 
     def write(self, event: Event) -> Event:
         """Take `event`, and return it as written."""

@@ -93,7 +93,7 @@ def _hooks(run: RunDirectory, made: Session, writer: TakesEvents, base: Path, te
 def _keep_completed(plan: Plan, run: RunDirectory) -> None:
     """Let the run's plan say what its script gave `fit`, for all who read it.
 
-    Runs of one second are told apart by when their plans were first written.
+    Runs of one second are distinguished by when their plans were first written.
     """
     first = run.plan_file.stat()
     save(plan, run.plan_file)

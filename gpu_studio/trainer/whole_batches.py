@@ -127,8 +127,8 @@ def as_part(batch: Any) -> Any:
         element, last = batch.given
         given = parts_of(*element) if isinstance(element, tuple) else parts_of(element)
         size = rows_of(given)
-        told = [batch.ready, tf.cast(size, tf.float64), tf.cast(last, tf.float64)]
-        return *weighed(given, size), tf.stack(told)
+        facts = [batch.ready, tf.cast(size, tf.float64), tf.cast(last, tf.float64)]
+        return *weighed(given, size), tf.stack(facts)
 
 
 def weighed(given: Any, size: Any) -> tuple[Any, ...]:

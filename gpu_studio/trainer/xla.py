@@ -235,7 +235,7 @@ class CompiledProgram(Program):
         ]
 
     def _note_sizes(self, call: Call) -> None:
-        before, self._sizes = self._sizes, self._sizes | {int(each[0]) for each in call.told}
+        before, self._sizes = self._sizes, self._sizes | {int(each[0]) for each in call.batches}
         if len(before) < MANY_SIZES <= len(self._sizes):
             many = len(self._sizes)
             said = f"Batches came in {many} sizes, for each of which XLA compiled the step anew."

@@ -19,7 +19,7 @@ from gpu_studio.runs.queue_choice import Need, in_words
 from gpu_studio.runs.reading.settled_eta import in_words as left_in_words
 from gpu_studio.runs.results.report.chart import seconds_axis
 from gpu_studio.runs.ticks import time_ticks
-from gpu_studio.trainer.data.room import check_memory
+from gpu_studio.trainer.data.free_memory import check_memory
 from gpu_studio.trainer.errors import DataError
 from gpu_studio.ui.train.device_figures import DeviceMemoryNow
 

@@ -22,7 +22,7 @@ from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.plan import Card, Machine
 
 
-def told_by(code: str, timeout: float = PATIENCE_S) -> Machine:
+def facts_of(code: str, timeout: float = PATIENCE_S) -> Machine:
     """The inventory, where the process that asks runs this code."""
     return inventory(timeout, (sys.executable, "-c", code))
 
@@ -82,7 +82,7 @@ def test_that_the_process_starts_without_anything_heavy():
 
 
 def test_that_a_process_that_hangs_is_given_up():
-    machine = told_by("import signal; signal.pause()", timeout=0.2)
+    machine = facts_of("import signal; signal.pause()", timeout=0.2)
 
     assert machine.cards == ()
     assert machine.why_no_cards == "the NVIDIA driver did not answer within 0.2 s"
@@ -90,7 +90,7 @@ def test_that_a_process_that_hangs_is_given_up():
 
 
 def test_that_a_process_that_crashes_is_told():
-    machine = told_by("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    machine = facts_of("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
 
     assert machine.why_no_cards == "asking the NVIDIA driver ended in a crash (SIGSEGV)"
     assert machine.memory_mib > 0
@@ -98,11 +98,11 @@ def test_that_a_process_that_crashes_is_told():
 
 def test_that_a_process_that_fails_is_told_with_its_last_words():
     assert (
-        told_by("raise SystemExit('first\\nno luck')").why_no_cards
+        facts_of("raise SystemExit('first\\nno luck')").why_no_cards
         == "asking the NVIDIA driver failed (no luck)"
     )
     assert (
-        told_by("raise SystemExit(3)").why_no_cards
+        facts_of("raise SystemExit(3)").why_no_cards
         == "asking the NVIDIA driver failed (exit code 3)"
     )
 
@@ -111,7 +111,7 @@ def test_that_a_process_that_fails_is_told_with_its_last_words():
     "code", ["", "print('nonsense')", "print('[]')", "print('{\"cards\": 3}')"]
 )
 def test_that_an_answer_that_is_none_is_told(code):
-    assert told_by(code).why_no_cards.startswith("asking the NVIDIA driver failed (the answer is ")
+    assert facts_of(code).why_no_cards.startswith("asking the NVIDIA driver failed (the answer is ")
 
 
 def test_that_a_process_that_cannot_be_started_is_told():

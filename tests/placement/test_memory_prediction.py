@@ -291,8 +291,8 @@ def test_that_what_meets_is_held_where_its_first_output_is_and_waits_there_to_be
     both = GraphLayer("both", "Normalization", ("first", "second"), meets=(("first", "second"),))
     on = {"head": ("GPU:0",), "first": ("GPU:1",), "second": ("GPU:0",), "both": ("GPU:2",)}
 
-    def total(meeting: MetOutputs, micro_batches: int = 1) -> int:
-        layers = head, replace(first, meeting=meeting), second, both
+    def total(met: MetOutputs, micro_batches: int = 1) -> int:
+        layers = head, replace(first, met_outputs=met), second, both
         return _placed_on_a_card(layers, on, micro_batches, THREE_SLICES)
 
     apart, added = MetOutputs(), MetOutputs(("second",), bytes=800)

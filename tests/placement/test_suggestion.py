@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 
-from gpu_studio.placement.device_memory import ROOM_MIB
+from gpu_studio.placement.device_memory import RESERVE_MIB
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.search import Lack
 from gpu_studio.placement.step_memory import ON_CARD
@@ -114,7 +114,7 @@ def used(kind: str, room: float) -> set[str]:
     """
     one, *others = CHAIN.layers
     graph = replace(CHAIN, layers=(replace(one, kind=kind), *others))
-    devices = [Device(each.name, 18_000.0, room=room) for each in TWO]
+    devices = [Device(each.name, 18_000.0, reserve=room) for each in TWO]
     found = suggest(replace(MODEL, graph=graph), devices, 1, flops(devices), "fewest_transfers", 1)
     assert isinstance(found, Suggestion)
     assert not found.recompute
@@ -137,13 +137,13 @@ def test_that_a_real_card_is_to_leave_room_for_cudnn_and_a_cpu_and_a_practice_ca
 ):
     plan = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),)))
     cards = chosen_devices(plan, TWO_CARDS)
-    assert {each.room for each in places(cards, TWO_CARDS, {})} == {ROOM_MIB * MIB}
+    assert {each.reserve for each in places(cards, TWO_CARDS, {})} == {RESERVE_MIB * MIB}
     practised = replace(
         TWO_CARDS, cards=tuple(replace(each, practice=True) for each in TWO_CARDS.cards)
     )
-    assert {each.room for each in places(cards, practised, {})} == {0}
+    assert {each.reserve for each in places(cards, practised, {})} == {0}
     cpus = chosen_devices(Plan(), WITHOUT_CARDS)
-    assert {each.room for each in places(cpus, WITHOUT_CARDS, {})} == {0}
+    assert {each.reserve for each in places(cpus, WITHOUT_CARDS, {})} == {0}
 
 
 def test_that_micro_batches_have_a_sample_each() -> None:

@@ -48,8 +48,8 @@ from gpu_studio.trainer.cluster.channel import (
     Leave,
     MemberEnded,
     Ready,
+    Relayed,
     Shared,
-    Told,
 )
 
 STEPS = 6
@@ -153,7 +153,7 @@ class FakeMember:
             if self.chosen.index == 0:
                 losses: list[float | None] = [1.0 / (number + 1)]
                 told = Steps(epoch=1, first_step=number, losses=losses, samples=8, seconds=0.02)
-                self.channel.say(Told(told))
+                self.channel.say(Relayed(told))
             if number == step + 1 and not self.all_train:
                 self.break_off()
         while self.does == "awaits" and not self.back.exists():

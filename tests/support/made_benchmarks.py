@@ -24,12 +24,12 @@ MACHINE = {
 SMALL = """
 import sys
 from gpu_studio.trainer import ask
-from gpu_studio.trainer.answers import benchmark_timing, benchmark_ways, benchmarks
+from gpu_studio.trainer.answers import benchmark_timing, benchmark_transfers, benchmarks
 benchmark_timing.LEAST_S, benchmark_timing.REPEATS, benchmarks.CALLS = 0.001, 3, 5
 benchmarks.SIZES = {"CPU": {"matmul": (64, 128), "convolution": (8,), "element-wise": (4096,)}}
 benchmarks.SIDES = {"CPU": 128}
 benchmark_timing.SPIN_S = 0.0
-benchmark_ways.COPIED = benchmark_ways.REDUCED = (4096, 65536)
+benchmark_transfers.COPIED = benchmark_transfers.REDUCED = (4096, 65536)
 sys.exit(ask.main(sys.argv[1:]))
 """
 """The text of a program that answers as the trainer does, with sizes that take no time."""

@@ -75,14 +75,16 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
 
     assert model.graph is not None
     layers = tuple(known(each) for each in model.graph.layers)
-    meetings: dict[str, MetOutputs] = {}
+    met: dict[str, MetOutputs] = {}
     for layer in layers:
         # Which of them comes first in an operation has nothing to do with the order of the layers.
         first, *others = random.permutation(_in_order(layer)).tolist() or [layer.name]
         if others and random.integers(0, 2):
             kept, made = bool(random.integers(0, 2)), int(random.integers(0, 40_000))
-            meetings[first] = MetOutputs(tuple(others), kept, made)
-    layers = tuple(replace(each, meeting=meetings.get(each.name, each.meeting)) for each in layers)
+            met[first] = MetOutputs(tuple(others), kept, made)
+    layers = tuple(
+        replace(each, met_outputs=met.get(each.name, each.met_outputs)) for each in layers
+    )
     return replace(model, graph=replace(model.graph, layers=layers))
 
 

@@ -376,30 +376,30 @@ def test_that_batches_of_other_shapes_show_in_pieces_how_a_metric_counts(least: 
     ],
 )
 def test_that_one_state_is_not_multiplied_beside_another(states, by_share, splits) -> None:
-    from gpu_studio.trainer.batch_parts import Ways, ways_of
+    from gpu_studio.trainer.batch_parts import Counting, counting_of
 
     added = [tuple(np.float32(each) for each in state) for state in states]
     is_mean = splits or (0, 0, 0) not in states
-    assert ways_of(added, (3, 2)) == Ways(by_share, splits, is_mean)
+    assert counting_of(added, (3, 2)) == Counting(by_share, splits, is_mean)
 
 
 def test_that_what_is_undecided_leaves_the_others_as_they_are_proved() -> None:
-    from gpu_studio.trainer.batch_parts import Ways, ways_of
+    from gpu_studio.trainer.batch_parts import Counting, counting_of
 
     def added(*states, kind=np.float32):
         return [tuple(map(kind, state)) for state in states]
 
     undecided = {"splits": False, "is_mean": False}
     seldom = added((1, 1, 1)) + added((0, 0, 0), kind=np.int64)
-    assert ways_of(seldom, (3, 2)) == Ways((True, False), **undecided)
+    assert counting_of(seldom, (3, 2)) == Counting((True, False), **undecided)
     # What random numbers change is a sum beside one, and else as much as a count of batches.
     drawn = added((3, 2, 4), (1, 1, 1), (3, 2, 5))
-    assert ways_of(drawn, (3, 2), {0}) == Ways((False, True, False), **undecided)
-    assert ways_of(drawn[:2], (3, 2), {0}) == Ways((False, False), **undecided)
+    assert counting_of(drawn, (3, 2), {0}) == Counting((False, True, False), **undecided)
+    assert counting_of(drawn[:2], (3, 2), {0}) == Counting((False, False), **undecided)
 
 
 def test_that_whole_numbers_that_cannot_be_shared_leave_plain_sums() -> None:
-    from gpu_studio.trainer.batch_parts import Ways, ways_of
+    from gpu_studio.trainer.batch_parts import Counting, counting_of
 
     added = [tuple(map(np.int32, (3, 2, 4))), tuple(map(np.float32, (1, 1, 1)))]
-    assert ways_of(added, (3, 2)) == Ways((False, False), splits=False)
+    assert counting_of(added, (3, 2)) == Counting((False, False), splits=False)

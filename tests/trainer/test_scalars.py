@@ -24,7 +24,7 @@ def end_of_epoch(number: int) -> Epoch:
     )
 
 
-def told_by(run: RunDirectory, between: Any = lambda: None) -> list[Event]:
+def facts_of(run: RunDirectory, between: Any = lambda: None) -> list[Event]:
     """What the telemetry of a run tells in some epochs, with `between` called after the first."""
     from gpu_studio.trainer.telemetry import Telemetry
 
@@ -46,7 +46,7 @@ def warnings(told: list[Event]) -> list[str]:
 
 def test_that_a_disk_that_fills_up_costs_scalars_and_is_told_once(small_disk: SmallDisk) -> None:
     run = RunDirectory.create(small_disk.path, "x")
-    told = told_by(run, between=small_disk.fill)
+    told = facts_of(run, between=small_disk.fill)
     (warning,) = warnings(told)
     assert "No space left on device" in warning
     assert [event.epoch for event in told if isinstance(event, Epoch)] == list(range(1, EPOCHS + 1))
@@ -58,7 +58,7 @@ def test_that_a_disk_that_is_full_from_the_start_costs_scalars_only(
 ) -> None:
     run = RunDirectory.create(small_disk.path, "x")
     small_disk.leave(room)
-    (warning,) = warnings(told_by(run))
+    (warning,) = warnings(facts_of(run))
     assert "No space left on device" in warning
 
 
@@ -96,7 +96,7 @@ def test_that_a_disk_that_stays_full_takes_no_more_memory_for_ever(
 @pytest.mark.slow
 def test_that_a_runs_folder_whose_name_is_no_utf_8_costs_nothing(tmp_path: Path) -> None:
     run = RunDirectory.create(tmp_path / os.fsdecode(b"runs-\xff"), "x")
-    assert warnings(told_by(run)) == []
+    assert warnings(facts_of(run)) == []
     run.path.parent.rename(tmp_path / "plain")  # which TensorBoard can read
     assert on_the_board(RunDirectory(tmp_path / "plain" / run.id)) == list(range(1, EPOCHS + 1))
 

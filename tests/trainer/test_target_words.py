@@ -61,7 +61,7 @@ def test_that_no_alarm_is_raised_where_an_ending_is_not_tried_or_the_last_layer_
 
     from gpu_studio.plan import Named
     from gpu_studio.trainer.keras_objects import learners_of, make_objective
-    from gpu_studio.trainer.target_words import odd_meetings
+    from gpu_studio.trainer.target_words import oddities_of
 
     def odd(y, last, loss: str) -> list[str]:
         train = Split(np.zeros((len(y), 2), np.float32), y)
@@ -71,7 +71,7 @@ def test_that_no_alarm_is_raised_where_an_ending_is_not_tried_or_the_last_layer_
         training = Training(loss=Named(loss, {} if loss == "mse" else {"from_logits": False}))
         learners = learners_of(training, dataset, model)
         heads = make_objective(learners).heads
-        return [each.name for each in odd_meetings(dataset, learners, heads)]
+        return [each.name for each in oddities_of(dataset, learners, heads)]
 
     def mean(x):
         heads = [layers.Dense(1, activation="sigmoid")(x) for _ in range(2)]

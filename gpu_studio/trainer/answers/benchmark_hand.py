@@ -1,7 +1,7 @@
 """Execute operations on the devices that a person chose, and tell which TensorFlow really took.
 
 All operations are one function. Where each was executed is read from the graphs that TensorFlow has
-placed, optimised and cut, one for each device; what its log of placements says is told beside it.
+placed, optimised and cut, one for each device; what its log of placements says is shown beside it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ROWS, _COLUMNS = 3, 7
 def by_hand(about: Mapping[str, Any], names: Sequence[str], say: Say) -> Iterator[dict[str, Any]]:
     """Say a row for each of the `operations` in `about`, for what was sent, and for all together.
 
-    If TensorFlow refuses, a row of each operation has its words in `told`.
+    If TensorFlow refuses, a row of each operation has its words in `reported`.
     """
     import tensorflow as tf
 
@@ -51,8 +51,8 @@ def by_hand(about: Mapping[str, Any], names: Sequence[str], say: Say) -> Iterato
     try:
         results, graphs, log = _first_call(function, given)
     except tf.errors.OpError as error:
-        told = str(error.message).strip().splitlines()[0]
-        yield from (_row(one, side, told=told) for one in operations)
+        words = str(error.message).strip().splitlines()[0]
+        yield from (_row(one, side, reported=words) for one in operations)
         return
     spent = _spent(function, given, say)
     executed = {node.name: node.device for graph in graphs for node in graph.node}
@@ -66,7 +66,7 @@ def by_hand(about: Mapping[str, Any], names: Sequence[str], say: Say) -> Iterato
             devices=used[-1:],
             seconds=spent.get(node, []),
             error=_error(one, place, operations, given, results),
-            told=log.get(node, ""),
+            reported=log.get(node, ""),
             # TensorFlow executes once what would give the same twice.
             why_not="" if node in executed else "another gives the same: executed once for both",
         )
@@ -204,10 +204,15 @@ def _sent(
     names = {_node(place, one): one["name"] for place, one in enumerate(operations)}
     for sent in sends(graphs):
         if sent.name in names:
-            ways, bytes_sent = [sent.from_device, sent.to_device], 4.0 * side**2
+            directions, bytes_sent = [sent.from_device, sent.to_device], 4.0 * side**2
             taken = [names[taker] for taker in sent.takers if taker in names]
             yield row_of(
-                "sent", ways, int(bytes_sent), bytes=bytes_sent, name=names[sent.name], inputs=taken
+                "sent",
+                directions,
+                int(bytes_sent),
+                bytes=bytes_sent,
+                name=names[sent.name],
+                inputs=taken,
             )
 
 

@@ -78,8 +78,12 @@ def from_host(array: Any) -> Any:
 
 
 def row_of(what: str, devices: Sequence[str], size: int, **more: Any) -> dict[str, Any]:
-    """Return a measurement as it is said: what, on which devices, of what size."""
-    return {"what": what, "devices": list(devices), "size": size, **more}
+    """Return a measurement as it is said: what, on which devices, of what size.
+
+    What TensorFlow `reported` of it is called `told` in the files that are kept.
+    """
+    given = {"told" if name == "reported" else name: value for name, value in more.items()}
+    return {"what": what, "devices": list(devices), "size": size, **given}
 
 
 class NotMeasuredError(Exception):

@@ -27,7 +27,7 @@ from gpu_studio.trainer.answers.benchmark_timing import (
     timed,
     why_not,
 )
-from gpu_studio.trainer.answers.benchmark_ways import all_reduce, copies
+from gpu_studio.trainer.answers.benchmark_transfers import all_reduce, copies
 from gpu_studio.trainer.environment import settle
 
 Say = Callable[[Any], None]

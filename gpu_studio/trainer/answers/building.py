@@ -47,7 +47,7 @@ from gpu_studio.trainer.models.own_models import notes_on
 from gpu_studio.trainer.models.own_training import optimizers_of, own_in_steps
 from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.replica_updates import is_conditional
-from gpu_studio.trainer.target_words import odd_meetings
+from gpu_studio.trainer.target_words import oddities_of
 from gpu_studio.trainer.xla import xla_facts
 
 _SEED = 0
@@ -70,7 +70,7 @@ def set_precision(plan: plans.Plan) -> str:
     return policy
 
 
-_AS_TOLD: dict[str, Any] = {"scale": "none", "measured": False}
+_AS_SEEN: dict[str, Any] = {"scale": "none", "measured": False}
 """Of a split whose types are those that a model sees already."""
 
 
@@ -86,7 +86,7 @@ def stand_in(data: dict[str, Any]) -> Dataset:
     x = _full(data["x_shape"], data["x_dtype"], largest)
     shape, measured = tuple(data["y_shape"]), str(data["y_dtype"]).startswith("float")
     signed = data.get("largest_token") is None
-    split = Split(x, np.zeros((1, *shape), data["y_dtype"]), signed=signed, **_AS_TOLD)
+    split = Split(x, np.zeros((1, *shape), data["y_dtype"]), signed=signed, **_AS_SEEN)
     ids = data["classes"] if data.get("ids") is None else data["ids"]
     known = Target(shape, measured, ids, bool(data.get("one_hot")))
     target = _between(known, next(iter(data.get("targets") or ({},))))
@@ -117,7 +117,7 @@ def _nested_stand_in(data: dict[str, Any]) -> Dataset:
         tree("inputs", lambda each: one(each, largest)),
         tree("targets", one),
         weights=tree("weights", one),
-        **_AS_TOLD,
+        **_AS_SEEN,
     )
     target = tree(
         "targets",
@@ -221,7 +221,7 @@ def _odd(
     learners: Sequence[keras_objects.Learner],
     heads: Sequence[keras_objects.Head],
 ) -> tuple[ModelNote, ...]:
-    found = odd_meetings(dataset, learners, heads)
+    found = oddities_of(dataset, learners, heads)
     return tuple(ModelNote(each.name, each.text, f"{each.why} {each.advice}") for each in found)
 
 
@@ -333,7 +333,7 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
         added_up_bytes=costs.added_up_bytes,
         keeps_inputs=costs.keeps_inputs,
         meets=tuple(each for each in costs.meets if {*each} <= {*placeable.inputs}),
-        meeting=costs.meeting,
+        met_outputs=costs.met_outputs,
         flops_forward=costs.flops_forward,
         flops_backward=costs.flops_backward,
         normalises_apart=is_apart(placeable.layer),

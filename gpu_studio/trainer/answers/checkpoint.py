@@ -1,7 +1,7 @@
 """Rebuild the model of a checkpoint, and evaluate it or export it as one `.keras` file.
 
 It is rebuilt in one piece, on one device that trained it; only layers that were placed on several
-devices are placed there again, for no device need have room for all of them. A checkpoint uses the
+devices are placed there again, for no device need hold all of them. A checkpoint uses the
 same names and shapes for the weights under every strategy, also for split layers, so the plain
 Keras model takes them as they are. A plan without a test split is evaluated on the validation
 split.
@@ -173,8 +173,8 @@ def _another_model(checkpoint: Path, name: str, variable: Any) -> TrainerError:
     )
 
 
-TOLD_TIMES = 20
-"""How often progress is told of, at most: an evaluation is cut into so many calls."""
+REPORTS = 20
+"""How often progress is reported, at most: an evaluation is cut into so many calls."""
 _FEW = 20
 """Batches of a call where nobody knows how many there are."""
 
@@ -266,10 +266,10 @@ def _results(
     tally = program.tally()
     reading.begin(0)
     whole = reading.left
-    at_once = _FEW if whole is None else -(-whole // TOLD_TIMES)
+    at_once = _FEW if whole is None else -(-whole // REPORTS)
     while (left := reading.left) != 0:
-        told = f"{grouped(reading.done)} batches" if left is None or whole is None else ""
-        progress(told or f"{reading.done * 100 // (whole or 1)} %")
+        batches = f"{grouped(reading.done)} batches" if left is None or whole is None else ""
+        progress(batches or f"{reading.done * 100 // (whole or 1)} %")
         count = at_once if left is None else min(left, at_once)
         call = program.evaluate(reading.iterator, reading.done, count)
         sizes = reading.sizes(call)
@@ -315,9 +315,9 @@ def _own_program(built: Rebuilt) -> Any:
     training, model = built.plan.training, built.model
     compile_as_planned(name_of(built.plan.model), model, training, keras.optimizers.SGD)
     program = OwnSteps(tf.distribute.get_strategy(), model, training.seed, device=built.devices[0])
-    told = list(program.prepare(built.dataset.train.given(slice(1)), evaluates=True))
+    noticed = list(program.prepare(built.dataset.train.given(slice(1)), evaluates=True))
     if not program.evaluates:
-        raise TrainerError(told[-1].message, [told[-1].suggestion])
+        raise TrainerError(noticed[-1].message, [noticed[-1].suggestion])
     return program
 
 

@@ -29,6 +29,7 @@ from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.plan.data import IMAGES, folder_entry
 from gpu_studio.trainer.answers.checkpoint import HOST
 from gpu_studio.trainer.data import Dataset, built_in, load_data
+from gpu_studio.trainer.data.free_memory import Look, bytes_for_data, share
 from gpu_studio.trainer.data.image_folder import (
     ImageFiles,
     ImageFolder,
@@ -39,7 +40,6 @@ from gpu_studio.trainer.data.image_folder import (
 )
 from gpu_studio.trainer.data.in_files import PictureFiles
 from gpu_studio.trainer.data.loading import held_out, missing_classes, refuse_unnamed, split_indices
-from gpu_studio.trainer.data.room import Look, room, share
 from gpu_studio.trainer.data.trees import Path as TreePath
 from gpu_studio.trainer.data.trees import called, flat, is_nested, leaves
 from gpu_studio.trainer.data.values import Array, Split, samples_in, type_name
@@ -55,7 +55,7 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
     folder = expanded(data.folder or "")
     found, shape = images_in(folder), sample_shape(data.options)
     files = [PictureFiles(each.paths, shape) for each in found.splits]
-    streamed = sum(each.nbytes for each in files) > room()
+    streamed = sum(each.nbytes for each in files) > bytes_for_data()
     names, y = class_names(found), found.train.y
     training, validation, held = _split(data, found, seed)
     shown = replace(_shown(found.train, training, shape), scale=scale_of(data))

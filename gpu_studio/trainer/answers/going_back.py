@@ -111,7 +111,7 @@ def makers_of(
     """Return the layer of each forward operation by its name.
 
     What none made between two, such as a sum of their outputs, counts for the first of them. Those
-    of `early` ones are told.
+    of `early` ones are given.
     """
     makers = {**early}
     between: list[str] = []

@@ -27,10 +27,10 @@ def last_cache_bytes() -> int:
     Of a processor of AMD's it asks for that of the whole processor; in a virtual machine the system
     knows of less.
     """
-    if _OF_AMD in _told(_PROCESS / "cpuinfo"):
+    if _OF_AMD in _text_of(_PROCESS / "cpuinfo"):
         with suppress(OSError):
             return of_amd() or UNKNOWN
-    sizes = (_told(each / "cache/index3/size") for each in _PROCESSORS.glob("cpu[0-9]*"))
+    sizes = (_text_of(each / "cache/index3/size") for each in _PROCESSORS.glob("cpu[0-9]*"))
     known = (int(size[:-1]) << 10 for size in sizes if size.endswith("K"))
     return max(known, default=UNKNOWN)
 
@@ -61,7 +61,7 @@ def _run(code: bytes, argument: int) -> int:
     return int(found)
 
 
-def _told(path: Path) -> str:
+def _text_of(path: Path) -> str:
     """Return what the system tells in a file; nothing where it tells nothing."""
     try:
         return path.read_text().strip()

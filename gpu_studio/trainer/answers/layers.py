@@ -61,8 +61,8 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
         facts = building.facts_of(
             plan.training, dataset, model, loaded=building.from_file(plan.model)
         )
-        told = replace(facts, steps=dict(facts.steps), policy=policy, states=kept_states(model))
-        return replace(told, notes=(*notes, *facts.notes))
+        known = replace(facts, steps=dict(facts.steps), policy=policy, states=kept_states(model))
+        return replace(known, notes=(*notes, *facts.notes))
     except TrainerError as error:
         # More can be said about the layers than that their training is refused.
         facts = building.facts_untrained(dataset, model)
@@ -120,17 +120,17 @@ def layer_times(about: dict[str, Any], progress: Progress) -> tuple[dict[str, An
     try:
         found = {device: _on(plan, device, progress, context) for device in devices}
     except tf.errors.OpError as error:
-        raise _told(error, context) from error
+        raise _explained(error, context) from error
     times, held = ({device: each[place] for device, each in found.items()} for place in (0, 1))
     return msgspec.to_builtins(
         {"times": times, "links": _links(devices, progress), "held": held}
     ), True
 
 
-def _told(error: Exception, context: FailureContext) -> Exception:
+def _explained(error: Exception, context: FailureContext) -> Exception:
     """Return an error of TensorFlow's in plain words if it is want of a device's memory."""
-    told = explain(error, context)
-    return TrainerError(told.message) if told.kind == "out_of_memory" else error
+    found = explain(error, context)
+    return TrainerError(found.message) if found.kind == "out_of_memory" else error
 
 
 def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:

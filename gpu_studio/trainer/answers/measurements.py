@@ -144,7 +144,7 @@ def _program(session: Session, cut: Cut) -> Any:
 def _placed(session: Session) -> PlacedModel:
     """The placed model of a session with the strategy `placed`."""
     if not isinstance(session.program, PlacedProgram):
-        raise TypeError("Only the layers of a placed model can be told apart in a step.")
+        raise TypeError("Only the layers of a placed model can be distinguished in a step.")
     return session.program.placed
 
 

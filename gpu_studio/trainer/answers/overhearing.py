@@ -39,23 +39,23 @@ def overheard() -> Iterator[Overheard]:
     A process of its own passes it on, so that nothing is lost if this one crashes. Where that
     cannot be started, or there is no place for a file, nothing is kept.
     """
-    told = Overheard()
+    heard = Overheard()
     with ExitStack() as held:
         begun = _begun(held)
         if begun is None:
-            yield told
+            yield heard
             return
         kept, own, passing = begun
         assert passing.stdin is not None
         os.dup2(passing.stdin.fileno(), 2)
         passing.stdin.close()
         try:
-            yield told
+            yield heard
         finally:
             os.dup2(own, 2)
             _end(passing)
             kept.seek(0)
-            told.words = kept.read().decode("utf-8", "replace")
+            heard.words = kept.read().decode("utf-8", "replace")
 
 
 def _begun(held: ExitStack) -> tuple[IO[bytes], int, subprocess.Popen[bytes]] | None:

@@ -128,7 +128,7 @@ def _outputs(
     if own_in_steps(built.model):
         # What such a model learns, only its steps know.
         names = [""] if len(made) == 1 else [f"output {place + 1}" for place in range(len(made))]
-        return [_untold(each, name) for each, name in zip(made, names, strict=True)]
+        return [_unlearnt(each, name) for each, name in zip(made, names, strict=True)]
     targets = flat(split.wanted(places))
     learners = {
         each.end.place: each
@@ -136,9 +136,9 @@ def _outputs(
     }
     names = _names(built.model, len(made))
     return [
-        _told(names[place], array, targets[learner.target], learner)
+        _learnt(names[place], array, targets[learner.target], learner)
         if (learner := learners.get(place)) is not None
-        else _untold(array, names[place])
+        else _unlearnt(array, names[place])
         for place, array in enumerate(made)
     ]
 
@@ -150,11 +150,11 @@ def _names(model: Any, count: int) -> list[str]:
     return [ends.get(place, "") if count > 1 else "" for place in range(count)]
 
 
-def _untold(made: Array, name: str) -> list[OutputOfSample]:
+def _unlearnt(made: Array, name: str) -> list[OutputOfSample]:
     return [OutputOfSample(value) for value in values_of(made, name)]
 
 
-def _told(name: str, made: Array, target: Array, learner: Any) -> list[OutputOfSample]:
+def _learnt(name: str, made: Array, target: Array, learner: Any) -> list[OutputOfSample]:
     made = np.asarray(made, np.float32)
     kind, logits, names = learner.form.kind, learner.form.logits, learner.data.class_names
     if kind in ("classes", "one_hot"):

@@ -48,7 +48,7 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
     import tensorflow as tf
 
     from gpu_studio.trainer.failures import FailureContext, explain
-    from gpu_studio.trainer.failures.library_room import never_began
+    from gpu_studio.trainer.failures.library_memory import never_began
 
     tf.get_logger().setLevel("ERROR")
     # Which plan would fit instead is what the next proof says, and takes longer to foretell.
@@ -58,12 +58,12 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
         held = _trained(plan, context, keeping, progress)
     # Whatever TensorFlow raises is explained as that of a run.
     except Exception as error:
-        told = explain(error, context)
-        lacked = told.kind == WANT_OF_MEMORY or isinstance(error, MemoryError)
+        found = explain(error, context)
+        lacked = found.kind == WANT_OF_MEMORY or isinstance(error, MemoryError)
         if not lacked or never_began(str(error)):  # a smaller batch would not begin either
-            raise TrainerError(told.message, told.suggestions) from error
-        where = {"device": told.device or "", "kept": keeping.devices}
-        return {"runs": False, "why": told.message, **where}, False
+            raise TrainerError(found.message, found.suggestions) from error
+        where = {"device": found.device or "", "kept": keeping.devices}
+        return {"runs": False, "why": found.message, **where}, False
     by_xla = context.session is not None and context.session.program.by_xla
     return {"runs": True, "held": held, "xla": by_xla}, False
 

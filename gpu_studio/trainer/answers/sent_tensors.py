@@ -41,7 +41,7 @@ def meets_of(
     return found
 
 
-def meetings_of(
+def met_outputs_of(
     graph: Graph, layer_of: Mapping[str, str], is_backward: Callable[[Any], bool]
 ) -> dict[str, MetOutputs]:
     """Return by layer what its output meets before a layer takes what is made of them.

@@ -17,8 +17,8 @@ class LayerCosts:
     `kernels` are those that need scratch memory on a card, see `LayerHolds`; `output_kept_bytes`,
     `forward_bytes`, `let_go_bytes`, `outlived_bytes`, `spared_bytes`, `lent_bytes` and `gives_back`
     as in `GraphLayer`. `added_up_bytes` are the gradients that its loops add up. `keeps_inputs`
-    says whether its backward pass needs what it takes; `meets` and `meeting` as in `GraphLayer`. It
-    `convolves` if any of its operations is a convolution.
+    says whether its backward pass needs what it takes; `meets`, `met_outputs` as in `GraphLayer`.
+    It `convolves` if any of its operations is a convolution.
     """
 
     output_shape: tuple[int | None, ...] = ()
@@ -37,7 +37,7 @@ class LayerCosts:
     added_up_bytes: int = 0
     keeps_inputs: bool = True
     meets: tuple[tuple[str, str], ...] = ()
-    meeting: MetOutputs = field(default_factory=MetOutputs)
+    met_outputs: MetOutputs = field(default_factory=MetOutputs)
     flops_forward: float = 0.0
     flops_backward: float = 0.0
     convolves: bool = False

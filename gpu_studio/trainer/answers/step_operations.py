@@ -159,7 +159,7 @@ class Graph:
         before it does. What a layer draws it draws when it has its input. `kept` are the tensors
         that the backward pass needs, and `keeping` the bytes of them a sample of each layer, in
         order. What comes back to a layer may be `outlived` by its use there, as where it comes from
-        another card. Which operations go `backward` is told.
+        another card. Which operations go `backward` is given.
         """
         operations = self._in_turn(self._filters_first(), layers)
         later = outliving(operations, layers, backward) if outlived else []

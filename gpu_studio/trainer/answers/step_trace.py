@@ -36,8 +36,8 @@ from gpu_studio.trainer.answers.sent_tensors import (
     given_back,
     kept_outputs,
     lent_bytes,
-    meetings_of,
     meets_of,
+    met_outputs_of,
     waiting_for_gradients,
 )
 from gpu_studio.trainer.answers.step_costs import LayerCosts, RehearsedSteps, StepCosts
@@ -198,7 +198,7 @@ def costs_of(
 
     The graph is looked at as TensorFlow rewrites it, too: by `rewriting`, unless that is None. Its
     optimizer of graphs may end the process instead of raising an error. If no step is `rehearsed`,
-    it is not told what one holds.
+    it is not known what one holds.
     """
     step = _Step(trace, loaded=loaded, rewriting=rewriting if rehearsed else None)
     return StepCosts(step.layers(), step.memory() if rehearsed else {})
@@ -228,7 +228,7 @@ class _Step:
         added, outputs = self._added_up(), self._output_bytes()
         convolving = self._convolving()
         meets = meets_of(graph, layer_of, outputs, goes_back)
-        meetings = meetings_of(graph, layer_of, goes_back)
+        met = met_outputs_of(graph, layer_of, goes_back)
         return self._on_a_card(
             {
                 path: LayerCosts(
@@ -241,7 +241,7 @@ class _Step:
                     added_up_bytes=added.get(path, 0),
                     keeps_inputs=path in needing,
                     meets=meets.get(path, ()),
-                    meeting=meetings.get(path, MetOutputs()),
+                    met_outputs=met.get(path, MetOutputs()),
                     flops_forward=forward.get(path, 0.0),
                     flops_backward=backward.get(path, 0.0),
                     convolves=path in convolving,

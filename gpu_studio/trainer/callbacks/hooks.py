@@ -1,8 +1,8 @@
-"""The callbacks of a run, called as `fit` calls them, and what they did told.
+"""The callbacks of a run, called as `fit` calls them, and what they did reported.
 
 An exception in one is a failure that names the file, the line and the hook. What happens at each
 step is called only if a callback asks for it: then steps are trained one at a call, and what
-that costs is measured and told.
+that costs is measured and reported.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from gpu_studio.trainer.telemetry import TakesEvents
 POLL_SECONDS = 0.2
 TELL_SECONDS = 1.0
 SAY_MISSING_AFTER = 5.0
-"""So long all may take after the first, before it is told for whom they wait."""
+"""So long all may take after the first, before it is reported for whom they wait."""
 GRACE_SECONDS = 2.0
 """So long the first cause is looked for, once a worker has said that another is gone."""
 END_SECONDS, LEAVE_SECONDS = 20.0, 5.0
@@ -103,7 +103,7 @@ class Attempt:
         self.lost = lost
         self._phase: Phase = "gathering"
         self._since, self._first = time.monotonic(), 0.0
-        self._told, self._said, self._asked = 0.0, "", False
+        self._reported, self._said, self._asked = 0.0, "", False
         self._follows: float | None = None
         self._job, self._ports, self._held = "", list[int](), ExitStack()
 
@@ -157,8 +157,8 @@ class Attempt:
     def _hear(self) -> None:
         open_ones = [worker for worker in self._workers if not worker.channel.closed]
         for worker in self._speaking(open_ones):
-            for told in worker.hear():
-                self._relay(told.event)
+            for heard in worker.hear():
+                self._relay(heard.event)
         if not open_ones:
             time.sleep(POLL_SECONDS)
 
@@ -214,9 +214,9 @@ class Attempt:
 
     def _together(self, worker: Worker) -> int:
         """How many processes hold the data on the worker's machine: all but those that serve."""
-        holding = [each.here for each in self._workers if not each.part.serves]
+        keeping = [each.here for each in self._workers if not each.part.serves]
         mine = worker.here.host if worker.here else ""
-        return sum(here is not None and here.host == mine for here in holding)
+        return sum(here is not None and here.host == mine for here in keeping)
 
     def _tell_places(self) -> None:
         """Write down who takes part, and where."""
@@ -292,9 +292,9 @@ class Attempt:
             if worker.ended and not worker.ended.follows and isinstance(worker.ended.event, Failed)
         ]
         if failed:
-            worker, told = failed[0]
+            worker, failure = failed[0]
             alone = len(failed) == 1 and not worker.part.is_first
-            raise WorkerFailed(_of_worker(told, worker.title, alone=alone))
+            raise WorkerFailed(_of_worker(failure, worker.title, alone=alone))
 
     def _lost(self) -> Loss | None:
         for worker in self._workers:
@@ -366,27 +366,27 @@ class Attempt:
         for worker in self._workers:
             worker.wait(LEAVE_SECONDS if worker.ended or worker.part.serves else 0)
 
-    # What is told.
+    # What is reported.
 
     def _tell(self) -> None:
         said = self._roll()
         if said and said != self._said:
             self._said = said
             self._writer.write(StateChanged(state="starting", reason=said))
-        if time.monotonic() - self._told >= TELL_SECONDS:
+        if time.monotonic() - self._reported >= TELL_SECONDS:
             self._tell_workers()
 
     def _tell_workers(self) -> None:
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         for worker in self._workers:
             self._tell_refusal(worker)
         self._writer.write(Workers(workers=[worker.state() for worker in self._workers]))
 
     def _tell_refusal(self, worker: Worker) -> None:
         """Say once that the disk of a worker takes no more, and once that it does again."""
-        refusal, worker.told_refusal = worker.told_refusal, worker.beat.refusal
-        if worker.told_refusal and not refusal:
-            why = worker.told_refusal
+        refusal, worker.reported_refusal = worker.reported_refusal, worker.beat.refusal
+        if worker.reported_refusal and not refusal:
+            why = worker.reported_refusal
             self._writer.write(
                 Warned(
                     message=f"The disk of {worker.title} takes no more ({why}). It trains on, and "
@@ -394,7 +394,7 @@ class Attempt:
                     suggestion=advice_for(why),
                 )
             )
-        elif refusal and not worker.told_refusal:
+        elif refusal and not worker.reported_refusal:
             self._writer.write(Log(message=f"The disk of {worker.title} takes writes again."))
 
     def _roll(self) -> str:
@@ -435,12 +435,12 @@ def _open_to(addresses: list[str]) -> str:
     )
 
 
-def _of_worker(told: Failed, title: str, *, alone: bool) -> Failed:
+def _of_worker(failure: Failed, title: str, *, alone: bool) -> Failed:
     """The failure of a worker, with its name where it `alone` failed."""
     if not alone:
-        return told
-    fields = {name: getattr(told, name) for name in told.__struct_fields__}
-    return Failed(**{**fields, "message": f"In {title}: {told.message}"})
+        return failure
+    fields = {name: getattr(failure, name) for name in failure.__struct_fields__}
+    return Failed(**{**fields, "message": f"In {title}: {failure.message}"})
 
 
 def capital(text: str) -> str:

@@ -42,7 +42,7 @@ class Ready(msgspec.Struct, tag="ready", frozen=True):
 class Heartbeat(msgspec.Struct, tag="beat", frozen=True):
     """The member lives, and has come so far; see `event_parts.WorkerState`.
 
-    `limited` says that Slurm has told it that its time is nearly over, `refusal` why its disk takes
+    `limited` says that Slurm has said that its time is nearly over, `refusal` why its disk takes
     no more of what it writes, in the system's words.
     """
 
@@ -62,7 +62,7 @@ class Shared(msgspec.Struct, tag="shared", frozen=True):
     held: list[int]
 
 
-class Told(msgspec.Struct, tag="told", frozen=True):
+class Relayed(msgspec.Struct, tag="relayed", frozen=True):
     """An event of worker 0, for the run's own events."""
 
     event: events.AnyEvent
@@ -113,7 +113,7 @@ Said = (
     | Ready
     | Heartbeat
     | Shared
-    | Told
+    | Relayed
     | MemberEnded
     | Go
     | Begin

@@ -33,7 +33,7 @@ from gpu_studio.contract import (
 from gpu_studio.contract.events import Event
 from gpu_studio.hosts.slurm_run import ALONE, MAIL
 from gpu_studio.trainer import environment, user_code
-from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave, MemberEnded, Over, Told
+from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave, MemberEnded, Over, Relayed
 from gpu_studio.trainer.cluster.commanded import Chief, serve
 from gpu_studio.trainer.cluster.mail import ASKED, FIRST_PATIENCE_S, PATIENCE_S, Mail
 from gpu_studio.trainer.cluster.roles import JOBS, Part
@@ -45,7 +45,7 @@ from gpu_studio.trainer.cluster.whereabouts import (
     unresolved,
 )
 from gpu_studio.trainer.control import Control
-from gpu_studio.trainer.data import room
+from gpu_studio.trainer.data import free_memory
 from gpu_studio.trainer.environment import forgive_full_disk, leave, remove_own
 from gpu_studio.trainer.errors import ClusterError
 from gpu_studio.trainer.failures import FailureContext, explain
@@ -129,11 +129,11 @@ class MemberProcess:
         if isinstance(self._channel, Mail):
             self._place = Whereabouts.of_task()
             signal.signal(signal.SIGUSR1, lambda _number, _frame: self._be_limited())
-        before = room.Look.now()
+        before = free_memory.Look.now()
         self._channel.say(self._place.here())
         while not self._going.wait(WAKE_SECONDS):
             pass  # so that signals are heeded meanwhile
-        room.share(before, self._go.together)
+        free_memory.share(before, self._go.together)
         self._status.go()
         if self._part.serves:
             return self._served()
@@ -217,7 +217,7 @@ class MemberProcess:
         )
 
     def _tell(self, event: Event) -> Event:
-        self._channel.say(Told(cast("AnyEvent", event)))
+        self._channel.say(Relayed(cast("AnyEvent", event)))
         return event
 
     def _be_limited(self) -> None:

@@ -1,4 +1,4 @@
-"""The events of worker 0 on their way into the run's own, without what was told before.
+"""The events of worker 0 on their way into the run's own, without what was reported before.
 
 After a loss all workers go on from the newest checkpoint. The steps from there to the loss are
 trained again, to the same losses: a reader sees each step once.
@@ -28,7 +28,7 @@ class Relay:
     def __init__(self, writer: TakesEvents, reached: Reached) -> None:
         self._writer, self._reached = writer, reached
         self._rated = -1
-        """The last step of which the learning rate is told: it comes after its step."""
+        """The last step of which the learning rate is reported: it comes after its step."""
 
     def tell(self, event: Event) -> None:
         """Pass on what is new of an event."""

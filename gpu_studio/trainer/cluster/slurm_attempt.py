@@ -1,6 +1,6 @@
 """A start of all workers of a run as tasks of a job of Slurm, which may have to wait for its nodes.
 
-Tasks and supervisor speak by `Mail` in the run's directory. Whether a task lives is told by the
+Tasks and supervisor speak by `Mail` in the run's directory. Whether a task lives is reported by the
 shell that started it, and whether the job does by Slurm.
 """
 
@@ -24,7 +24,7 @@ from gpu_studio.hosts.slurm import SlurmError, SlurmJob, SlurmSilentError, no_jo
 from gpu_studio.hosts.slurm_run import MAIL, RunJob, addresses_of, down_among
 from gpu_studio.plan import listed
 from gpu_studio.trainer.cluster.attempt import Again, Attempt, Loss
-from gpu_studio.trainer.cluster.channel import Gone, Over, Told
+from gpu_studio.trainer.cluster.channel import Gone, Over, Relayed
 from gpu_studio.trainer.cluster.mail import ASKED, POLL_S, Mail
 from gpu_studio.trainer.cluster.roles import Part
 from gpu_studio.trainer.cluster.workers import Worker
@@ -69,7 +69,7 @@ class SlurmTask(Worker):
 
     @property
     def status(self) -> int | None:
-        """How it ended, as its shell has told."""
+        """How it ended, as its shell reports."""
         return self._status
 
     @property
@@ -77,7 +77,7 @@ class SlurmTask(Worker):
         """Slurm does not tell of its tasks."""
         return False
 
-    def hear(self) -> list[Told]:
+    def hear(self) -> list[Relayed]:
         """Take note of what it says, and say that there is somebody to hear it."""
         self.channel.say_present()
         said = self.channel.new()

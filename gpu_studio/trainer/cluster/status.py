@@ -19,7 +19,7 @@ _STAGES: dict[str, WorkerStage] = {
 
 
 class Status:
-    """The state of this process, told every half second or so by a thread of its own.
+    """The state of this process, reported every half second or so by a thread of its own.
 
     `limited` is set once its time is nearly over. `refusal` says why the disk takes no more of what
     this process writes; empty while it does.

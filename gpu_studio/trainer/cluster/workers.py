@@ -34,9 +34,9 @@ from gpu_studio.trainer.cluster.channel import (
     Leave,
     MemberEnded,
     Ready,
+    Relayed,
     Said,
     Shared,
-    Told,
     pair,
 )
 from gpu_studio.trainer.cluster.mail import Mail
@@ -55,14 +55,14 @@ class Worker:
         self.part, self._run = part, run
         self.own = run if part.is_first else run.of_worker(attempt, part.role, part.index)
         self.address, self.lost, self._ended_here = "", False, False
-        self.told_refusal = ""
-        """Why its disk takes no more, if that is told."""
+        self.reported_refusal = ""
+        """Why its disk takes no more, if that is known."""
         self.here: Here | None = None
         self.ready: Ready | None = None
         self.ended: MemberEnded | None = None
         self.going, self.begun, self._dismissed = False, False, False
         self.shared: Shared | None = None
-        """What it has told as the chief."""
+        """What it has reported as the chief."""
         self.share: WorkerShare | None = None
         self.held: int | None = None
         self.beat = Heartbeat("absent", 0, 0.0, 0.0, None)
@@ -125,12 +125,12 @@ class Worker:
         """How its process ended, negative for a signal; None while it lives."""
         return self.process.poll()
 
-    def hear(self) -> list[Told]:
+    def hear(self) -> list[Relayed]:
         """Take note of what it says; return the events among that."""
         return self._noted(self.channel.hear())
 
-    def _noted(self, what: Iterable[Said]) -> list[Told]:
-        told = []
+    def _noted(self, what: Iterable[Said]) -> list[Relayed]:
+        relayed = []
         for said in what:
             self.heard = time.monotonic()
             match said:
@@ -144,9 +144,9 @@ class Worker:
                     self.ended = said
                 case Shared():
                     self.shared = said
-                case Told():
-                    told.append(said)
-        return told
+                case Relayed():
+                    relayed.append(said)
+        return relayed
 
     def go(self, config: str, checkpoint: str, together: int) -> None:
         """All are there: let it begin TensorFlow, with this TF_CONFIG; see `Go`."""

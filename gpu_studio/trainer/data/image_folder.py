@@ -27,6 +27,7 @@ from gpu_studio.plan.data import (
     layout_of,
     mask_folders,
 )
+from gpu_studio.trainer.data.free_memory import bytes_for_data
 from gpu_studio.trainer.data.in_files import (
     FilesAsArray,
     MaskFiles,
@@ -34,7 +35,6 @@ from gpu_studio.trainer.data.in_files import (
     TextFiles,
     unread,
 )
-from gpu_studio.trainer.data.room import room
 from gpu_studio.trainer.data.values import Array, LoadedData, Split
 from gpu_studio.trainer.errors import DataError
 
@@ -63,7 +63,7 @@ def read_masks(folder: Path, options: Mapping[str, Any]) -> LoadedData:
         PictureFiles(images, (height, width, channels)),
         MaskFiles(masks, images, (height, width)),
     )
-    if x.nbytes + y.nbytes > room():
+    if x.nbytes + y.nbytes > bytes_for_data():
         x.check()
         y.look()
         return LoadedData(Split(x, y, streamed=True), notes=(x.said, y.said))
@@ -122,7 +122,7 @@ def read_texts(folder: Path) -> LoadedData:
 
 def _loaded(found: ImageFolder, files: Sequence[FilesAsArray], copies: int = 1) -> LoadedData:
     """Return what is in the files of each split: in memory where `copies` of it fit into that."""
-    streamed = copies * sum(each.nbytes for each in files) > room()
+    streamed = copies * sum(each.nbytes for each in files) > bytes_for_data()
     for each in files:
         if streamed and isinstance(each, PictureFiles):
             each.check()

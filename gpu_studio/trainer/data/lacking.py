@@ -1,4 +1,4 @@
-"""Samples that hold values which are no finite numbers: what is told of them.
+"""Samples that hold values which are no finite numbers: what is said of them.
 
 `fit` trains on them, and so does a run: a layer may mask or replace them.
 """

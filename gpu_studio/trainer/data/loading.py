@@ -202,7 +202,7 @@ def split_indices(
     asked = Asked(samples, test, validation, seed, classes, groups)
     if samples - test - validation < 1:
         raise _nothing_left(samples, test, validation)
-    parts = WAYS[split](asked)
+    parts = PARTS_BY_SPLIT[split](asked)
     if any(
         wanted and not len(part) for part, wanted in zip(parts, (1, validation, test), strict=True)
     ):
@@ -385,7 +385,7 @@ def _groups_for(wanted: int, order: Array, count: Array, keep: int) -> list[int]
     return chosen
 
 
-WAYS: dict[DataSplit, Callable[[Asked], Parts]] = {
+PARTS_BY_SPLIT: dict[DataSplit, Callable[[Asked], Parts]] = {
     "random": random,
     "stratified": stratified,
     "ordered": ordered,

@@ -20,7 +20,7 @@ import numpy as np
 from gpu_studio.contract.user_files import hint
 from gpu_studio.plan.archives import brief, npy_header
 from gpu_studio.trainer.data.arrays import NAMES, nested, no_groups, source_of, wanted_names
-from gpu_studio.trainer.data.room import check_memory, free_bytes
+from gpu_studio.trainer.data.free_memory import check_memory, free_bytes
 from gpu_studio.trainer.data.values import Array, LoadedData
 from gpu_studio.trainer.errors import DataError
 

@@ -41,7 +41,7 @@ class Piece:
 def rows_in(path: Path) -> int:
     """How many rows the file at `path` says that it has. Raises TableError and OSError."""
     arrow = _arrow()
-    with _damage_told(arrow), opened(path, follow=True) as file:
+    with _damage_explained(arrow), opened(path, follow=True) as file:
         return int(arrow.parquet.ParquetFile(file).metadata.num_rows)
 
 
@@ -55,7 +55,7 @@ def pieces_of(
     MemoryError.
     """
     arrow = _arrow()
-    with _damage_told(arrow), opened(path, follow=True) as file:
+    with _damage_explained(arrow), opened(path, follow=True) as file:
         source = arrow.parquet.ParquetFile(file, buffer_size=_BUFFER)
         schema, first = source.schema_arrow, 1
         for name in names:
@@ -95,7 +95,7 @@ def _arrow() -> Any:
     return pa
 
 
-class _damage_told:  # noqa: N801  (read as a function)
+class _damage_explained:  # noqa: N801  (read as a function)
     """Raises TableError for what pyarrow says of a file."""
 
     def __init__(self, arrow: Any) -> None:
@@ -171,7 +171,7 @@ def _finite(name: str, found: Array, first: int) -> Array:
         place = int(np.argmin(good))
         wrong = f"row {first + place}: {printable(name)} is {found[place]}, no finite number"
         raise TableError(wrong, _AGAIN)
-    with np.errstate(over="ignore"):  # what is too large for float32 is told with its array
+    with np.errstate(over="ignore"):  # what is too large for float32 is reported with its array
         return found.astype(np.float32, copy=False)
 
 

@@ -161,9 +161,9 @@ class PythonStream(Stream):
     def _checked(self, element: Any, number: int) -> Any:
         found = self._whole(element)
         what = "batch" if self.batched else "sample"
-        told = f"{self.function.name}: {what} {self._place_of(number)} has"
+        begun = f"{self.function.name}: {what} {self._place_of(number)} has"
         if [path for path, _ in leaves(found)] != self._paths:
-            raise self._wrong(f"{told} other parts than those before", "Give all alike.")
+            raise self._wrong(f"{begun} other parts than those before", "Give all alike.")
         arrays = []
         for (path, leaf), spec in zip(leaves(found), flat(self._spec), strict=True):
             if not spec.shape.is_compatible_with(leaf.shape):
@@ -171,21 +171,21 @@ class PythonStream(Stream):
                 before = tuple(spec.shape)
                 advice = f"Give {name} the same shape in all, but for the number of samples."
                 raise self._wrong(
-                    f"{told} {name} of shape {leaf.shape}, and those before have {before}", advice
+                    f"{begun} {name} of shape {leaf.shape}, and those before have {before}", advice
                 )
             kept = _typed(leaf, spec)
             if kept is None:
                 name = called(PARTS[int(path[0])], path[1:])
                 raise self._wrong(
-                    f"{told} {name} of type {leaf.dtype}, and those before have "
+                    f"{begun} {name} of type {leaf.dtype}, and those before have "
                     f"{spec.dtype.name}, which does not hold it",
                     f"Give {name} the same type in all, as astype does.",
                 )
             arrays.append(kept)
         if self.batched:
-            self._refuse_uneven(found, f"{told} parts")
+            self._refuse_uneven(found, f"{begun} parts")
             if not len(arrays[0]):
-                raise self._wrong(f"{told} no samples", self._without_empty)
+                raise self._wrong(f"{begun} no samples", self._without_empty)
         ordered = iter(arrays)
         return mapped(lambda _: next(ordered), found)
 
@@ -318,7 +318,7 @@ class SequenceStream(PythonStream):
         return True
 
     def begin(self, number: int, skipped: int) -> None:
-        """Prepare the pass: ends have been told as often as by `fit`.
+        """Prepare the pass: ends have been reported as often as by `fit`.
 
         It tells one before it begins, and before each validation.
         """

@@ -129,7 +129,7 @@ class Stream:
             return f"{what}, {UNKNOWN_LENGTH}"
         return f"{grouped(self.length)} {what}"
 
-    def told(self, batch_size: int) -> Iterator[str]:
+    def notes(self, batch_size: int) -> Iterator[str]:
         """What a run says of its stream: whose batches are trained on, and how it is resumed."""
         if self.batch is None:
             yield f"{self.function.name} gives samples one by one: {batch_size} are a batch."
@@ -185,13 +185,13 @@ class Stream:
                         "Bring them to one shape, or batch them yourself, as padded_batch does.",
                     )
 
-    def _refuse_uneven(self, batch: Any, told: str = "") -> None:
+    def _refuse_uneven(self, batch: Any, begun: str = "") -> None:
         rows = {called(PARTS[int(path[0])], path[1:]): len(leaf) for path, leaf in leaves(batch)}
         if len(set(rows.values())) > 1:
             sizes = ", ".join(f"{name} {many}" for name, many in rows.items())
-            told = told or f"{self.function.name}: the first batch has parts"
+            begun = begun or f"{self.function.name}: the first batch has parts"
             advice = "Give each sample one target, and one weight if any."
-            raise self._wrong(f"{told} that are not equally long: {sizes}", advice)
+            raise self._wrong(f"{begun} that are not equally long: {sizes}", advice)
 
     def _refused(self, what: str, advice: str) -> DataError:
         return self._wrong(f"{self.function.name} returned {self.kind} that {what}", advice)

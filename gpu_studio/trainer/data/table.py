@@ -36,11 +36,11 @@ from gpu_studio.plan.columns import (
     not_utf8,
 )
 from gpu_studio.trainer.data.arrays import WEIGHTS, groups_of, source_of
+from gpu_studio.trainer.data.free_memory import bytes_for_data, free_bytes
 from gpu_studio.trainer.data.image_folder import sample_shape
 from gpu_studio.trainer.data.in_files import PictureFiles
 from gpu_studio.trainer.data.on_disk import RecordField, Shelf, check_disk, shelf_folder
 from gpu_studio.trainer.data.parquet import pieces_of, rows_in
-from gpu_studio.trainer.data.room import free_bytes, room
 from gpu_studio.trainer.data.table_columns import TableColumn, looks_like_numbers
 from gpu_studio.trainer.data.trees import flat
 from gpu_studio.trainer.data.values import Array, LoadedData
@@ -114,7 +114,7 @@ def _stored(
 ) -> dict[str, TableColumn]:
     """Read the columns of a Parquet file. Raises TableError, OSError and MemoryError."""
     shelf = _shelf_for(path, rows_in(path) * len(chosen.all))
-    # Groups are told apart as they are written, as in other tables.
+    # Groups are distinguished as they are written, as in other tables.
     values = TABLE.values(options)
     texts = {*values["texts"], *filter(None, [chosen.groups, chosen.images])}
     columns: dict[str, TableColumn] = {}
@@ -161,7 +161,7 @@ def _begun(
     for name in chosen.all:
         place = header.names.index(name)
         cells = [row[place] for row in islice(rows, _LOOKED_AT)]
-        # Groups are told apart as they are written: 07 and 7 are two of them.
+        # Groups are distinguished as they are written: 07 and 7 are two of them.
         texts = name in (*values["texts"], chosen.groups, chosen.images)
         numbers = not texts and looks_like_numbers(cells, values["decimal"])
         if not numbers and name in values["values"]:
@@ -180,7 +180,7 @@ def _cells_in(path: Path, columns: int, first: Sequence[Sequence[str]]) -> int:
 def _shelf_for(path: Path, cells: int) -> Shelf | None:
     """Return where so many cells are to lie if not in memory. Raises DataError if nowhere."""
     # As they are read, joined, and as the model's numbers.
-    if cells * _AS_READ <= room():
+    if cells * _AS_READ <= bytes_for_data():
         return None
     # As they are read, and as they are kept.
     check_disk(f"The numbers in {path.name}", cells * _ON_DISK, free_bytes(), _SMALLER)
@@ -295,7 +295,7 @@ def _pictures(path: Path, column: str, names: Array, options: Mapping[str, Any])
             advice = "Names of images start at the table's folder, or at data.options.folder in it."
             raise DataError(f"{path.name}: there is no image {file}, which {where}.", [advice])
     pictures = PictureFiles(files, sample_shape(options))
-    if pictures.nbytes <= room():
+    if pictures.nbytes <= bytes_for_data():
         return pictures.read()
     pictures.check()
     return pictures

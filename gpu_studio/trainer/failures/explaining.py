@@ -33,13 +33,13 @@ from gpu_studio.trainer.failures.failure_context import (
     NotFiniteFinding,
     failing_layer,
 )
-from gpu_studio.trainer.failures.library_room import told_as_such
+from gpu_studio.trainer.failures.library_memory import words_of_library
 from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory, out_of_memory
 from gpu_studio.trainer.user_code.remedies import advice_on
 from gpu_studio.trainer.user_code.telling import (
     begins_in,
     in_own_code,
-    line_told,
+    line_named,
     root_words,
     uncompiled_words,
 )
@@ -51,7 +51,7 @@ def explain(error: BaseException, context: FailureContext | None = None) -> Fail
     """Return the `failed` event for the exception that ended the run that `context` describes."""
     context = context or FailureContext()
     if isinstance(error, WorkerFailed):
-        return error.told
+        return error.failure
     if isinstance(error, UserCodeError):
         return _user_code(error, context)
     trace = "".join(traceback.format_exception(error))
@@ -93,7 +93,7 @@ def _uncompiled(error: BaseException, context: FailureContext, trace: str) -> Fa
     where = f", in the layer {layer}" if layer else ""
     mends = without_xla(context.plan) if context.plan else []
     advice = ["Set training.jit_compile to false: the step is TensorFlow's own then."]
-    made = line_told(error)
+    made = line_named(error)
     if made:
         advice.append(f"Line {made[1]} of {made[0]} made it: look for another way there.")
     return Failed(
@@ -203,7 +203,7 @@ def _in_the_model(error: BaseException, context: FailureContext) -> tuple[str, s
     if keeping and layer in (None, keeping) and _OTHER_BATCH.search(said):
         keeps = f"The layer {keeping} keeps a state of each sample of a batch (stateful=True)"
         return "layer", f"{keeps}, and met a batch of another size: {said}", _OF_ONE_SIZE
-    library = told_as_such(str(error))
+    library = words_of_library(str(error))
     if library is not None:
         said, advice = library
     if layer:

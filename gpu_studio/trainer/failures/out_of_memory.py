@@ -31,7 +31,7 @@ from gpu_studio.contract.failure_texts import (
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, memory_remedies
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import Plan, strategy_of
-from gpu_studio.trainer.failures import library_room
+from gpu_studio.trainer.failures import library_memory
 from gpu_studio.trainer.failures.failure_context import (
     FailureContext,
     failing_layer,
@@ -88,17 +88,17 @@ def is_out_of_memory(error: BaseException, context: FailureContext) -> bool:
         or "OOM when allocating" in text
         or NO_MEMORY_FOR_COPY in text
         or bool(_BESIDE.search(text))
-        or library_room.lacked(text, context)
+        or library_memory.lacked(text, context)
     )
 
 
 def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> Failed:
     """The `failed` event, from the error and from what is known of the run."""
     text = str(error)
-    refused = library_room.refusals(text, context)
+    refused = library_memory.refusals(text, context)
     last = refused[0].device if refused else None
     device = device_without_memory(text) or last or device_in(text)
-    device = device or library_room.device_of(text, context)
+    device = device or library_memory.device_of(text, context)
     lacked = next((each for each in refused if each.device in (device, None)), None)
     shape = _shape(text)
     layers = context.layers(error)
@@ -175,8 +175,8 @@ def _advice(
     """What to try, as far as it suits the plan and the prediction does not speak against it."""
     if _beside(text):
         yield _BESIDE_OTHERS
-    yield from library_room.advice(text, context)
-    if not library_room.never_began(text):
+    yield from library_memory.advice(text, context)
+    if not library_memory.never_began(text):
         yield from _less_or_more(device, context, outlook)
 
 
@@ -244,12 +244,12 @@ def _asked(text: str) -> int:
     """The bytes that could not be had, by the error's words; 0 if they do not say it."""
     found = _OOM.search(text)
     shaped = prod(_shape(text) or ()) * _BYTES.get(found[2], 0) if found else 0
-    return max(shaped, library_room.asked(text))
+    return max(shaped, library_memory.asked(text))
 
 
 def _wanted(text: str, lacked: AllocationRefusal | None, context: FailureContext) -> str:
     found = _OOM.search(text)
-    if not found and (said := library_room.wanted(text, lacked, context)):
+    if not found and (said := library_memory.wanted(text, lacked, context)):
         return said
     if not found and lacked is not None and lacked.bytes:
         return f": there was no room for another {size(lacked.bytes)}"
@@ -288,8 +288,8 @@ def _held(device: str | None, context: FailureContext, memory: Sequence[DeviceMe
 def _alone(outlook: MemoryOutlook) -> str:
     if outlook.weights_alone is None:
         return ""
-    weights, room = outlook.weights_alone
-    return f" The weights alone, {size(weights)}, do not fit into {size(room)}."
+    weights, usable = outlook.weights_alone
+    return f" The weights alone, {size(weights)}, do not fit into {size(usable)}."
 
 
 def _weights(device: str | None, context: FailureContext) -> int:
@@ -329,7 +329,7 @@ def outlook_of(
     """
     if context.plan is None or context.hurried() or (device or "").startswith("CPU"):
         return MemoryOutlook()  # the host's memory has no limit that could be predicted against
-    if library_room.never_began(str(error)):
+    if library_memory.never_began(str(error)):
         return MemoryOutlook()  # others hold the memory, and a model could not be built here
     context.tell(StateChanged(state="stopping", reason="looking for a plan that fits"))
     try:

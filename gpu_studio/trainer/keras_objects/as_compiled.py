@@ -151,7 +151,7 @@ def forget_compiled(model: keras.Model) -> None:
 def compiled_notes(name: str, training: Training, model: keras.Model) -> Iterator[ModelNote]:
     """Return what to tell of the compiled model `name`: what the plan overrides, what has no use.
 
-    Nothing is to be told of one that trains as it was compiled.
+    Nothing is said of one that trains as it was compiled.
     """
     made = compiled_model(model)
     if made is None:

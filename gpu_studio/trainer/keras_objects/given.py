@@ -18,7 +18,7 @@ import tensorflow as tf
 from keras.src.utils import naming
 
 from gpu_studio.plan import listed
-from gpu_studio.trainer.batch_parts import Added, of_part, one_number, ways_of
+from gpu_studio.trainer.batch_parts import Added, counting_of, of_part, one_number
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import (
@@ -55,14 +55,14 @@ class Place:
 class CompiledLoss:
     """A keras.losses.Loss of an output, by Keras' name of it, with its weight in the sum.
 
-    `told` is the name of its mean in the results of `fit`, where that does not name the output.
+    `result` is the name of its mean in the results of `fit`, where that does not name the output.
     """
 
     place: Place
     loss: Any
     weight: float
     name: str
-    told: str = ""
+    result: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,7 @@ class GivenMetric:
             except Exception:  # noqa: BLE001, S112 - a user's own code can raise anything
                 continue
             rows = [len(outputs) for _, outputs in pieces]
-            found = ways_of(added, (rows[0], rows[1]))
+            found = counting_of(added, (rows[0], rows[1]))
             if self._once:
                 self.splits = found.by_share[0] and found.splits
             else:

@@ -229,7 +229,7 @@ def itself_or_made(
         return made
     raise UserCodeError(
         f"{function.name} returned {kind_in_words(made)} where {what} is needed.",
-        [f"It begins in line {function.line} of {function.file}.", *_ways(arguments, what)],
+        [f"It begins in line {function.line} of {function.file}.", *_advice(arguments, what)],
     )
 
 
@@ -271,7 +271,7 @@ def _takes_others(
     )
 
 
-def _ways(arguments: Sequence[str], what: str) -> list[str]:
+def _advice(arguments: Sequence[str], what: str) -> list[str]:
     if not arguments:
         return [f"Let it end with: return …, {what}."]
     taken = ", ".join(arguments)

@@ -50,7 +50,7 @@ class Head:
     in Keras' order. `weight` is that of its loss in the sum. `example` is (targets, outputs) of a
     sample, as its `metrics` take them. `name` is that of the output; empty if there is one only.
     `weighed` is the place of its samples' weights among all weights; None if there are none. Where
-    `fit` does not name the output in the results, `told` is there the name of the mean loss.
+    `fit` does not name the output in the results, `result` is there the name of the mean loss.
     `by_samples` says that this mean is over samples, as in a `fit` that runs eagerly. One that does
     not `learn` is measured only.
     """
@@ -62,7 +62,7 @@ class Head:
     output: int = 0
     target: int = 0
     weight: float = 1.0
-    told: str = ""
+    result: str = ""
     weighed: int | None = None
     by_samples: bool = False
     learns: bool = True
@@ -166,7 +166,7 @@ class Objective:
     def trained(self, loss: Any, judged: Sequence[Judged], weight: Any) -> Any:
         """Return what a step makes small: a part's `loss`, as often as `fit` counts it.
 
-        A loss without a reduction is told as the mean of its numbers, and its gradient is that of
+        A loss without a reduction is shown as the mean of its numbers, and its gradient is that of
         their sum. `weight` is that of each sample in the batch: one by their number, or 0.
         """
         apart = [each for each in judged if each.head.loss.apart]
@@ -360,7 +360,7 @@ def _head(learner: Learner) -> Head:
         _metrics_of(learner),
         learner.form.example(learner.data),
         name="" if learner.alone else learner.end.name,
-        told=given.loss.told if given.loss and not learner.alone else "",
+        result=given.loss.result if given.loss and not learner.alone else "",
         output=learner.end.place,
         target=learner.target,
         weight=learner.weight,

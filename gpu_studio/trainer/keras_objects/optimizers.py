@@ -78,19 +78,19 @@ class _OwnSchedule(keras.optimizers.schedules.LearningRateSchedule):  # type: ig
     def __init__(self, function: UserFunction, rate: Callable[[int], Any], steps: int) -> None:
         super().__init__()
         self._function, self._rate, self._steps = function, rate, steps
-        self._told(np.int64(0))
+        self._rate_at(np.int64(0))
 
     def __call__(self, step: Any) -> Any:
         """Return the rate of a step, a float32 scalar. The function runs as Python, on the host."""
         at = tf.cast(step, tf.int64)
         if not isinstance(at, tf.Tensor) or tf.executing_eagerly():
-            return tf.constant(self._told(at.numpy()))
+            return tf.constant(self._rate_at(at.numpy()))
         with tf.device("CPU:0"):
-            told = tf.numpy_function(self._told, [at], tf.float32, stateful=False)
-        told.set_shape(())
-        return told
+            found = tf.numpy_function(self._rate_at, [at], tf.float32, stateful=False)
+        found.set_shape(())
+        return found
 
-    def _told(self, step: np.int64) -> np.float32:
+    def _rate_at(self, step: np.int64) -> np.float32:
         number = int(step) // self._steps
         rate = self._function.guarded(lambda: self._rate(number))
         try:

@@ -227,7 +227,7 @@ def move(variables: Iterable[Any], device: str) -> None:
     """Recreate the storage of Keras variables on a device, with their present values.
 
     Wherever a model was built or loaded, its variables lie on the first device:
-    `load_model` cannot be told to put them elsewhere.
+    `load_model` cannot put them elsewhere.
     """
     for variable in variables:
         if device_of(variable) != device:

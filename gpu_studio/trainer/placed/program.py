@@ -153,7 +153,7 @@ def notes(placed: PlacedModel, cut: Cut, optimizer: Any) -> Iterator[Warned]:
         yield Warned(
             message=(
                 "Nothing is recomputed: this model is no graph, so that its "
-                "stages cannot be told apart."
+                "stages cannot be distinguished."
             ),
             suggestion=(
                 "Build it as a functional or Sequential model, or leave "
@@ -242,8 +242,8 @@ class PlacedProgram(Program):
         return tuple(as_part(next(stream)) for _ in range(self._micro_batches))
 
     def _timed(self, batch: Any) -> tuple[Any, list[Any]]:
-        told = [ready for part in batch for ready in part[PARTED:]]
-        return [part[:PARTED] for part in batch], told
+        ready_parts = [ready for part in batch for ready in part[PARTED:]]
+        return [part[:PARTED] for part in batch], ready_parts
 
     # Traced by TensorFlow, which unrolls Python's loops.
 

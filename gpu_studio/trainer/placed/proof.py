@@ -128,7 +128,7 @@ def _crossing(edge: tuple[str, str, str, str, str], sizes: Sequence[float | None
 Row = tuple[str, str, str, int]
 MOST_WARNINGS = 12
 """The most passes of misplaced layers that are named in warnings; the others are only counted."""
-_WAYS = ("forward", "backward", "update")
+_PASSES = ("forward", "backward", "update")
 
 
 class Proof:
@@ -223,7 +223,7 @@ def rows_of(parts: Iterable[PartRow]) -> list[Row]:
 
 def _order(mark: Mark) -> tuple[int, int, float]:
     """Sort by layer, then forward, backward and update, then by part with the joining last."""
-    return mark.seat, _WAYS.index(mark.way), math.inf if mark.part == "join" else int(mark.part)
+    return mark.seat, _PASSES.index(mark.way), math.inf if mark.part == "join" else int(mark.part)
 
 
 def _asked(seat: LayerAssignment) -> AskedPlace:

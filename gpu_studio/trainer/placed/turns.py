@@ -95,13 +95,13 @@ class Turns:
         return passage.entered[key]
 
     def _sent(self, value: Any, device: str) -> Any:
-        """Return `value`, sent to `device` only when there is room for it."""
+        """Return `value`, sent to `device` only when there is memory for it."""
         passage = len(self._passages) - 1 - arrived_at_once(self._at_once[device])
-        room = self._passages[passage].left.get(device, []) if passage >= 0 else []
-        if not room:
+        freed = self._passages[passage].left.get(device, []) if passage >= 0 else []
+        if not freed:
             return value
         # The batch, which nothing has put on a device, is on the host.
-        with tf.control_dependencies([tf.group(*room)]), tf.device(value.device or HOST):
+        with tf.control_dependencies([tf.group(*freed)]), tf.device(value.device or HOST):
             return tf.identity(value)
 
     def _sent_back(self, gradient: Any, device: str) -> Any:

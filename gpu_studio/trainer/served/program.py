@@ -72,7 +72,7 @@ class ServedProgram(Program):
         self._served, self._tell = served, tell
         self._dispatch = Dispatch(served.coordinator, AHEAD * served.workers)
         self._shares = Shares(served.workers)
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._base = 0
         self._last = False
         super().__init__(spread.strategy, model, optimizer, loss, meters, seed)
@@ -106,7 +106,7 @@ class ServedProgram(Program):
             call = self._train_together(stream, first_step, count)
         else:
             call = self._train_apart(stream, first_step, count, left)
-        if time.monotonic() - self._told_at > TELL_SECONDS:
+        if time.monotonic() - self._reported_at > TELL_SECONDS:
             self._tell_shares()
         return call
 
@@ -120,15 +120,15 @@ class ServedProgram(Program):
 
     def evaluate(self, stream: Any, first_batch: int, count: int) -> Call:
         """As of `Program`: the workers evaluate the parts, and the chief adds them up."""
-        batches, told = [], []
+        batches, facts = [], []
         for index in range(count):
             parts = self._parts_of(stream)
             number = tf.constant(-1 - first_batch - index, tf.int64)
             evaluates = self._function(self._evaluates_part, parts[0])
             counts = self._counts_in(parts, number, self._counts_evaluated)
             batches.append(self._give_all(evaluates, parts, number, counts))
-            told.append(told_by(parts[0]))
-            if told[-1][1]:
+            facts.append(facts_of(parts[0]))
+            if facts[-1][1]:
                 break
         losses, deltas = [], self.meters.nothing()
         for batch in batches:
@@ -136,7 +136,7 @@ class ServedProgram(Program):
             losses.append(sum(np.float32(loss) for loss, _ in found))
             for _, added in found:
                 deltas = added_up(deltas, added)
-        return Call(np.array(losses, np.float32), deltas, 0.0, told=np.array(told))
+        return Call(np.array(losses, np.float32), deltas, 0.0, batches=np.array(facts))
 
     # Each worker by itself.
 
@@ -150,7 +150,7 @@ class ServedProgram(Program):
                 if left is not None and begun - first_step >= left:
                     break
                 (part,) = self._parts_of(stream)
-                self._last = bool(told_by(part)[1])
+                self._last = bool(facts_of(part)[1])
                 number = tf.constant(begun, tf.int64)
                 function, nothing = self._function(self._trains_alone, part), tf.zeros([0])
                 self._give(function, part, number, self._base, nothing)
@@ -167,13 +167,13 @@ class ServedProgram(Program):
             deltas = added_up(deltas, added)
             sizes.append(int(size))
         self._count(first_step, len(made))
-        told = np.zeros((len(made), 2))
-        told[:, 0] = sizes
+        facts = np.zeros((len(made), 2))
+        facts[:, 0] = sizes
         if self._last and not self._dispatch:
             self._last = False
-            told[-1:, 1] = 1
+            facts[-1:, 1] = 1
         losses = np.array([loss for loss, *_ in made], np.float32)
-        return Call(losses, deltas, 0.0, told=told, sizes=np.array(sizes, np.int64))
+        return Call(losses, deltas, 0.0, batches=facts, sizes=np.array(sizes, np.int64))
 
     def _count(self, first_step: int, steps: int) -> None:
         """Count so many steps as done, and look whether the servers have got more updates."""
@@ -234,10 +234,10 @@ class ServedProgram(Program):
     # All workers together.
 
     def _train_together(self, stream: Any, first_step: int, count: int) -> Call:
-        losses, deltas, told = [], self.meters.nothing(), []
+        losses, deltas, facts = [], self.meters.nothing(), []
         for index in range(count):
             parts = self._parts_of(stream)
-            told.append(told_by(parts[0]))
+            facts.append(facts_of(parts[0]))
             number = tf.constant(first_step + index, tf.int64)
             computes = self._function(self._computes_part, parts[0])
             counts = self._counts_in(parts, number, self._counts_trained)
@@ -248,9 +248,9 @@ class ServedProgram(Program):
             for _, added, _, _, (worker, size), seconds in found:
                 self._shares.add(StepDone(int(worker), int(size), 0, float(seconds)))
                 deltas = added_up(deltas, added)
-            if told[-1][1]:
+            if facts[-1][1]:
                 break
-        return Call(np.array(losses, np.float32), deltas, 0.0, told=np.array(told))
+        return Call(np.array(losses, np.float32), deltas, 0.0, batches=np.array(facts))
 
     def _computes_part(self, part: Any, step: Any, number: Any, counts: Any) -> tuple[Any, ...]:
         """A worker's part of a step: loss, metrics, gradients, changes, who, how many, how long."""
@@ -371,8 +371,8 @@ class ServedProgram(Program):
         return self._dispatch.give(function, (part[:PARTED], *numbered, counts))
 
     def _tell_shares(self) -> None:
-        self._told_at = time.monotonic()
-        self._tell(self._shares.told(), self.homes.bytes)
+        self._reported_at = time.monotonic()
+        self._tell(self._shares.of_workers(), self.homes.bytes)
 
 
 class _Part:
@@ -399,7 +399,7 @@ def next_parts(stream: Any, count: int) -> list[Any]:
     return [as_part(next(stream)) for _ in range(count)]
 
 
-def told_by(part: Any) -> tuple[float, float]:
+def facts_of(part: Any) -> tuple[float, float]:
     """How many samples the whole batch has, and whether it is the last; zeros of arrays."""
     if len(part) == PARTED or not part[PARTED].shape.rank:
         return 0.0, 0.0

@@ -58,7 +58,7 @@ class Shares:
         tally.lag_most = max(tally.lag_most, done.lag)
         tally.recent.append((self._now(), done.samples))
 
-    def told(self) -> Sequence[WorkerShare]:
+    def of_workers(self) -> Sequence[WorkerShare]:
         """What each worker has done."""
         return [self._share(index, tally) for index, tally in enumerate(self._tallies)]
 

@@ -144,13 +144,13 @@ def _meant(words: str) -> str:
     if found is None or keras is None:
         return ""
     kind, name = found.groups()
-    room = {"loss": "losses"}.get(kind, f"{kind}s")
-    there = getattr(keras, room, None)
+    module = {"loss": "losses"}.get(kind, f"{kind}s")
+    there = getattr(keras, module, None)
     if hasattr(there, name) and inspect.isclass(getattr(there, name)):
-        return f"Give one that is made, keras.{room}.{name}(…), and not the class."
+        return f"Give one that is made, keras.{module}.{name}(…), and not the class."
     names = ["accuracy"] * (kind == "metric") + [each for each in dir(there) if each[0] != "_"]
     meant = nearest(name, [each for each in names if each[0].islower() == name[0].islower()])
-    return f'Did you mean "{meant}"?' if meant else f"keras.{room} lists what there is."
+    return f'Did you mean "{meant}"?' if meant else f"keras.{module} lists what there is."
 
 
 def without_body(error: BaseException) -> tuple[str, str]:

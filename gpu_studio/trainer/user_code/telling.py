@@ -39,7 +39,7 @@ def as_user_error(
     function begins that gave what is at work, 0 if unknown.
     """
     where, line = _own_line(error, file)
-    if not line and (made := line_told(error)):
+    if not line and (made := line_named(error)):
         where, line = made
     return _explained(error, where, line, _own_trace(error, file), doing, begins)
 
@@ -53,20 +53,20 @@ def in_own_code(error: BaseException) -> UserCodeError | None:
     frames = [name for name in map(_file_of, _frames(error)) if own_folders.hold(name)]
     if frames:
         return as_user_error(error, frames[-1])
-    made = line_told(error)
+    made = line_named(error)
     if made is None:
         return None
     return _explained(error, *made, "".join(traceback.format_exception(error)))
 
 
-def line_told(error: BaseException) -> tuple[Path, int] | None:
+def line_named(error: BaseException) -> tuple[Path, int] | None:
     """Return the line of the user's own that the words of the error name last; None if none."""
     try:
-        told = _MADE.findall(str(error))
+        named = _MADE.findall(str(error))
     except Exception:  # noqa: BLE001  (an exception of the user's own may fail at that)
         return None
     # XLA leaves out the slash with which a path begins.
-    whole = [(name if name[0] in "/<" else f"/{name}", int(line)) for name, line in told]
+    whole = [(name if name[0] in "/<" else f"/{name}", int(line)) for name, line in named]
     own = [(Path(name), line) for name, line in whole if _is_own(name)]
     return own[-1] if own else None
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from gpu_studio.contract.events import Event, Steps
-from gpu_studio.trainer.cluster.channel import Channel, Told, pair
+from gpu_studio.trainer.cluster.channel import Channel, Relayed, pair
 from gpu_studio.trainer.cluster.status import Status, Telling
 from gpu_studio.trainer.progress import CALL_SECONDS
 
@@ -93,7 +93,7 @@ def work(count: int, step: float, index: int, descriptor: int) -> None:
     status = Status(channel, threading.Event())
 
     def told(event: Event) -> Event:
-        channel.say(Told(event))  # type: ignore[arg-type]
+        channel.say(Relayed(event))  # type: ignore[arg-type]
         return event
 
     telling = Telling(status, told)

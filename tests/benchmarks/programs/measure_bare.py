@@ -20,7 +20,7 @@ import tensorflow as tf
 from gpu_studio.plan import Carve, DeviceSettings, Plan
 from gpu_studio.plan.devices import default_devices
 from gpu_studio.trainer.answers import benchmark_timing as timing
-from gpu_studio.trainer.answers import benchmark_ways, benchmarks
+from gpu_studio.trainer.answers import benchmark_transfers, benchmarks
 from gpu_studio.trainer.cuda_libraries import load_packaged
 from gpu_studio.trainer.devices import set_up
 
@@ -132,11 +132,11 @@ def copied(name: str) -> Iterator[tuple[str, float, float]]:
     Both are timed in turn, each time in memory of their own that is made anew: how its pages lie
     decides a fifth of the time of a large copy, and neither shall have the better ones for good.
     """
-    for amount in benchmark_ways.COPIED[-2:]:
+    for amount in benchmark_transfers.COPIED[-2:]:
         ours, bare = list[float](), list[float]()
         for _ in range(ROUNDS):
             bare.append(memcpy_seconds(amount))
-            ours += benchmark_ways._one_copy("host", name, amount)["reference"]
+            ours += benchmark_transfers._one_copy("host", name, amount)["reference"]
             bare.append(memcpy_seconds(amount))
         yield f"the host's own copy, {amount >> 20} MiB", median(ours), median(bare)
 

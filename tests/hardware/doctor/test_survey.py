@@ -147,7 +147,7 @@ def test_that_the_driver_is_not_even_started_while_every_card_sleeps():
         assert survey([PciCard("0000:2d:00.0", asleep=True)]).why_no_answer == ""
 
 
-def told_by(code: str, timeout: float = 30.0):
+def facts_of(code: str, timeout: float = 30.0):
     return take_survey(timeout, (sys.executable, "-c", code))
 
 
@@ -158,14 +158,14 @@ def test_that_this_machine_has_a_survey():
 
 
 def test_that_a_driver_that_hangs_crashes_or_talks_nonsense_is_told():
-    assert "within 0.2 s" in told_by("import signal; signal.pause()", 0.2).why_no_answer
-    assert "crash" in told_by("import os; os.kill(os.getpid(), 11)").why_no_answer
+    assert "within 0.2 s" in facts_of("import signal; signal.pause()", 0.2).why_no_answer
+    assert "crash" in facts_of("import os; os.kill(os.getpid(), 11)").why_no_answer
     assert (
-        told_by("raise SystemExit('first\\nno luck')").why_no_answer
+        facts_of("raise SystemExit('first\\nno luck')").why_no_answer
         == "asking the NVIDIA driver failed (no luck)"
     )
-    assert "the answer is no survey" in told_by("print('[]')").why_no_answer
-    assert told_by("").why_no_answer == "asking the NVIDIA driver failed (the answer is empty)"
+    assert "the answer is no survey" in facts_of("print('[]')").why_no_answer
+    assert facts_of("").why_no_answer == "asking the NVIDIA driver failed (the answer is empty)"
     assert "could not be started" in take_survey(1.0, ("/nowhere/python",)).why_no_answer
 
 

@@ -16,7 +16,7 @@ from gpu_studio.trainer.answers.data import values_of
 def told(kind: str, made: Any, target: Any, names: tuple[str, ...] = (), *, logits: bool = False):
     form = SimpleNamespace(kind=kind, logits=logits)
     learner = SimpleNamespace(form=form, data=SimpleNamespace(class_names=names))
-    return predicting._told("", np.asarray(made), np.asarray(target), learner)
+    return predicting._learnt("", np.asarray(made), np.asarray(target), learner)
 
 
 def words(found: list[OutputOfSample]) -> list[tuple[str, str, bool | None]]:

@@ -442,7 +442,7 @@ def test_that_what_meets_is_made_where_the_first_of_it_is(joined, expected):
     import tensorflow as tf
 
     from gpu_studio.placement.layer_holds import MetOutputs
-    from gpu_studio.trainer.answers.sent_tensors import meetings_of
+    from gpu_studio.trainer.answers.sent_tensors import met_outputs_of
     from gpu_studio.trainer.answers.step_operations import Graph
 
     @tf.function(autograph=False)
@@ -461,7 +461,7 @@ def test_that_what_meets_is_made_where_the_first_of_it_is(joined, expected):
     layer_of = {name: each for name, each in layers.items() if each in ("a", "b", "c", "last")}
     layer_of.pop("last/sub", None)
     layer_of.pop("last/sub_1", None)
-    found = meetings_of(Graph(graph, SAMPLES), layer_of, lambda _: False)
+    found = met_outputs_of(Graph(graph, SAMPLES), layer_of, lambda _: False)
     assert found == {layer: MetOutputs(*each) for layer, each in expected.items()}
 
 

@@ -101,10 +101,10 @@ def test_that_without_restarts_the_first_cause_ends_the_run_and_the_rest_is_fold
 ) -> None:
     failed = run.failure({"1": "dies", "0": "follows"}, "cluster.restarts=0")
     assert isinstance(failed, WorkerFailed)
-    assert failed.told.message == "Worker 1 was ended by SIGKILL."
-    assert failed.told.kind == supervisor.WORKER_LOST
-    assert "worker 0: Connection reset by peer" in failed.told.traceback
-    assert any("restarts = 3" in each for each in failed.told.suggestions)
+    assert failed.failure.message == "Worker 1 was ended by SIGKILL."
+    assert failed.failure.kind == supervisor.WORKER_LOST
+    assert "worker 0: Connection reset by peer" in failed.failure.traceback
+    assert any("restarts = 3" in each for each in failed.failure.suggestions)
 
 
 def test_that_workers_reach_each_other_without_the_proxy_of_this_machine(
@@ -227,7 +227,7 @@ def test_that_worker_0_may_be_at_its_last_checkpoint_long_after_the_others_have_
 def test_that_a_failure_of_its_own_is_told_as_the_workers(run: Supervised) -> None:
     failed = run.failure({"1": "fails", "0": "follows"})
     assert isinstance(failed, WorkerFailed)
-    assert failed.told.message == "In worker 1: The loss is nan."
+    assert failed.failure.message == "In worker 1: The loss is nan."
     assert run.of(Warned) == []
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from gpu_studio.plan import Data
 from gpu_studio.trainer.data import npz
+from gpu_studio.trainer.data.free_memory import check_memory
 from gpu_studio.trainer.data.loading import cut
 from gpu_studio.trainer.data.npz import read_npz
-from gpu_studio.trainer.data.room import check_memory
 from gpu_studio.trainer.errors import DataError
 
 EVERY = slice(None)

@@ -19,8 +19,7 @@ from made_images import png, put
 from gpu_studio.plan import Data
 from gpu_studio.trainer.answers import data as data_answers
 from gpu_studio.trainer.answers.data import facts_of, image_facts
-from gpu_studio.trainer.data import Dataset, image_folder, load_data, on_disk, table
-from gpu_studio.trainer.data import room as rooms
+from gpu_studio.trainer.data import Dataset, free_memory, image_folder, load_data, on_disk, table
 from gpu_studio.trainer.data.fingerprints import fingerprints
 from gpu_studio.trainer.data.in_files import FilesAsArray
 from gpu_studio.trainer.data.trees import flat
@@ -111,7 +110,7 @@ def no_room(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
     shelves = tmp_path_factory.mktemp("shelves")
     monkeypatch.setattr(on_disk, "user_cache_path", lambda _name: shelves)
     for module in (table, image_folder, data_answers):
-        monkeypatch.setattr(module, "room", lambda: 0)
+        monkeypatch.setattr(module, "bytes_for_data", lambda: 0)
     return shelves
 
 
@@ -227,15 +226,15 @@ def test_that_the_room_is_what_a_limit_of_the_process_or_its_group_leaves(
         "memory.stat": f"anon 5\ninactive_file {1 << 29}\nactive_file 0\n",
     }.items():
         (tmp_path / name).write_text(text)
-    (left,) = rooms.left_in_group(tmp_path)
+    (left,) = free_memory.left_in_group(tmp_path)
     assert left == (1 << 30) + (1 << 29)
     (tmp_path / "memory.max").write_text("max\n")
-    assert rooms.left_in_group(tmp_path) == []
+    assert free_memory.left_in_group(tmp_path) == []
     limit = (8 << 30, -1)
-    monkeypatch.setattr(rooms.resource, "getrlimit", lambda _: limit)
-    (left,) = rooms.left_in_process()
+    monkeypatch.setattr(free_memory.resource, "getrlimit", lambda _: limit)
+    (left,) = free_memory.left_in_process()
     assert 0 < left < 8 << 30
-    assert 0 < rooms.free_bytes() < 8 << 30
+    assert 0 < free_memory.free_bytes() < 8 << 30
 
 
 def test_that_a_system_without_the_newer_control_groups_sets_no_limit(
@@ -243,9 +242,9 @@ def test_that_a_system_without_the_newer_control_groups_sets_no_limit(
 ) -> None:
     groups = tmp_path / "cgroup"
     groups.write_text("12:memory:/user.slice\n1:name=systemd:/user.slice\n")
-    monkeypatch.setattr(rooms, "_OWN_GROUPS", groups)
-    assert rooms.left_in_groups() == []
-    assert rooms.room() > 0
+    monkeypatch.setattr(free_memory, "_OWN_GROUPS", groups)
+    assert free_memory.left_in_groups() == []
+    assert free_memory.bytes_for_data() > 0
 
 
 def test_that_pieces_of_a_table_on_disk_take_no_descriptor_each(no_room: Path) -> None:

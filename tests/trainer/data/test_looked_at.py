@@ -142,7 +142,7 @@ def test_that_each_epoch_has_the_order_that_it_has_in_fit(length: str) -> None:
 def test_that_an_epoch_validates_with_the_first_batches_of_a_generator_and_the_next_ones() -> None:
     from gpu_studio.plan import Training
     from gpu_studio.trainer.data.python_streams import GeneratorStream
-    from gpu_studio.trainer.passes import told_of_streams
+    from gpu_studio.trainer.passes import words_of_streams
 
     def stream(most: int = 3) -> GeneratorStream:
         numbers = (np.full((4, 1), at) for at in range(9))
@@ -162,9 +162,9 @@ def test_that_an_epoch_validates_with_the_first_batches_of_a_generator_and_the_n
     trained.begin(0, 5)
     assert [int(batch[0][0, 0]) for batch, _ in trained.batches(4)] == [5, 6, 7, 8]
     splits: Any = SimpleNamespace(stream=None), SimpleNamespace(stream=whole)
-    (said,) = told_of_streams(Training(validation_steps=3), *splits)
+    (said,) = words_of_streams(Training(validation_steps=3), *splits)
     assert "validates with its first 2 batches and the next 1." in said
-    assert not list(told_of_streams(Training(validation_steps=2), *splits))
+    assert not list(words_of_streams(Training(validation_steps=2), *splits))
 
 
 @pytest.mark.parametrize("function", [OfScript, Unguarded])

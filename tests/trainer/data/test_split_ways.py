@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpu_studio.plan import Data
 from gpu_studio.plan.data import SPLITS
 from gpu_studio.trainer.data.loading import (
-    WAYS,
+    PARTS_BY_SPLIT,
     cut,
     held_out,
     missing_classes,
@@ -36,7 +36,7 @@ def parts_of(way, classes, test, validation, seed):
 
 
 def test_that_every_way_that_a_plan_can_name_is_there():
-    assert set(WAYS) == set(SPLITS)
+    assert set(PARTS_BY_SPLIT) == set(SPLITS)
 
 
 @pytest.mark.parametrize("way", SPLITS)

@@ -30,12 +30,12 @@ def test_that_batches_of_a_pipeline_are_parts_and_say_which_of_them_is_the_last(
     from gpu_studio.trainer.batches import Cut
     from gpu_studio.trainer.passes import Passes
     from gpu_studio.trainer.progress import TrainingProgress
-    from gpu_studio.trainer.served.program import next_parts, told_by
+    from gpu_studio.trainer.served.program import facts_of, next_parts
 
     found = load_data(Data(python=f"{written(PIPELINE)}:load"), 0, Path())
     passes = Passes(tf.distribute.get_strategy(), found.train, Cut(4, 4, 1), 0, 0)
     stream = passes.steps_from(TrainingProgress())
     parts = [next_parts(stream, 1)[0] for _ in range(3)]
-    assert [told_by(each) for each in parts] == [(4, 0), (4, 0), (2, 1)]
+    assert [facts_of(each) for each in parts] == [(4, 0), (4, 0), (2, 1)]
     assert [each[1].numpy().tolist() for each in parts] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert parts[2][3].numpy().tolist() == [0.5, 0.5], "each sample's weight in its batch"

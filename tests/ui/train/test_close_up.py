@@ -25,7 +25,7 @@ CARDS = cards("2xH100")
 
 
 @pytest.fixture(autouse=True)
-def little_room(monkeypatch):
+def little_left(monkeypatch):
     """Curves that keep few points, and bookmarks that lie near each other."""
     monkeypatch.setattr(history, "Series", partial(Series, most=4096))
     monkeypatch.setattr(series, "_MOST_SAMPLES", 512)

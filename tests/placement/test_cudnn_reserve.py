@@ -10,8 +10,8 @@ from made_plan_facts import FACTS, MODEL, THREE_LAYERS
 
 from gpu_studio.common.practice import CARD_NAME
 from gpu_studio.placement.cautions import cautions_with
-from gpu_studio.placement.cudnn_room import through_cudnn
-from gpu_studio.placement.device_memory import ROOM_MIB, PredictedMemory
+from gpu_studio.placement.cudnn_reserve import through_cudnn
+from gpu_studio.placement.device_memory import RESERVE_MIB, PredictedMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, memory_remedies
 from gpu_studio.placement.plan_facts import GraphLayer, PlanFacts
@@ -104,15 +104,15 @@ def test_that_a_layer_of_one_s_own_counts_if_convolutions_were_traced_in_it() ->
     [(0, None, "may lack room for cuDNN"), (511, None, "may lack room for cuDNN"), (512, True, "")],
 )
 def test_that_a_step_fits_for_certain_only_with_room_besides(room, fits, verdict) -> None:
-    memory = replace(PredictedMemory("GPU:0", total=100 * MIB), room_bytes=ROOM_MIB * MIB).within(
-        (100 + room) * MIB
-    )
+    memory = replace(
+        PredictedMemory("GPU:0", total=100 * MIB), room_bytes=RESERVE_MIB * MIB
+    ).within((100 + room) * MIB)
     assert (memory.fits, memory.lacking) == (fits, verdict)
     assert not memory.waits
 
 
 def test_that_what_does_not_fit_by_itself_does_not_fit() -> None:
-    memory = replace(PredictedMemory("GPU:0", total=100 * MIB), room_bytes=ROOM_MIB * MIB)
+    memory = replace(PredictedMemory("GPU:0", total=100 * MIB), room_bytes=RESERVE_MIB * MIB)
     assert memory.within(99 * MIB).fits is False
     assert memory.within(None).fits is None
     assert not memory.within(None).may_lack
@@ -180,7 +180,7 @@ def test_that_remedies_after_a_failure_leave_the_room_too() -> None:
     unknown = tuple(replace(card, total_mib=None, used_mib=None) for card in TWO_CARDS.cards)
     machine = replace(TWO_CARDS, cards=unknown)
     plan = on_slices(1000, batch=400)
-    for facts, room in ((CONVOLUTION, ROOM_MIB * MIB), (DENSE, 0)):
+    for facts, room in ((CONVOLUTION, RESERVE_MIB * MIB), (DENSE, 0)):
         needs = Needs(plan, machine, facts, margin=MARGIN)
         total = first(plan, facts, machine).total
         assert needs.of(plan)["GPU:0"] == round(total * (1 + MARGIN)) + room
@@ -196,7 +196,7 @@ def test_that_what_a_device_has_shown_to_need_counts_where_it_is_more_than_the_r
     total = first(plan).total
     for beyond in (100 * MIB, 900 * MIB):
         needs = Needs(plan, TWO_CARDS, CONVOLUTION, shown={"GPU:0": total + beyond})
-        assert needs.of(plan)["GPU:0"] == total + max(beyond, ROOM_MIB * MIB)
+        assert needs.of(plan)["GPU:0"] == total + max(beyond, RESERVE_MIB * MIB)
 
 
 def test_that_a_slice_that_never_has_the_advised_room_is_offered_a_smaller_batch_after_a_failure():

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpu_studio.trainer.data import room
-from gpu_studio.trainer.data.room import Look, OwnShare, check_memory, free_bytes, share
+from gpu_studio.trainer.data import free_memory
+from gpu_studio.trainer.data.free_memory import Look, OwnShare, check_memory, free_bytes, share
 from gpu_studio.trainer.errors import DataError
 
 GIB = 1 << 30
@@ -40,11 +40,11 @@ def test_that_data_of_one_worker_take_nothing_from_the_part_of_the_next() -> Non
 def test_that_a_process_in_company_has_its_part_and_is_told_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(room, "held_bytes", lambda: 0)
+    monkeypatch.setattr(free_memory, "held_bytes", lambda: 0)
     alone = free_bytes()
     share(Look(4096, 0), 4)
     assert free_bytes() == 1024 < alone
-    assert room.room() == 768
+    assert free_memory.bytes_for_data() == 768
     words = r"The arrays take 2 KiB, but 1 KiB of memory are free for each of 4 workers on this "
     with pytest.raises(DataError, match=words):
         check_memory("The arrays", 2048, free_bytes(), [])
@@ -57,13 +57,13 @@ def test_that_a_process_in_company_has_its_part_and_is_told_of_it(
 def test_that_more_than_its_part_leaves_nothing_and_never_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(room, "held_bytes", lambda: 5 * GIB)
+    monkeypatch.setattr(free_memory, "held_bytes", lambda: 5 * GIB)
     share(Look(8 * GIB, GIB), 2)
     assert free_bytes() == 0
 
 
 def test_that_a_process_holds_what_it_has_written_to() -> None:
-    before = room.held_bytes()
+    before = free_memory.held_bytes()
     kept = bytearray(64 << 20)
     kept[::4096] = b"1" * len(kept[::4096])
-    assert room.held_bytes() - before >= 60 << 20
+    assert free_memory.held_bytes() - before >= 60 << 20

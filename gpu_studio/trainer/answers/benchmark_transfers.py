@@ -1,4 +1,4 @@
-"""Benchmarks of the ways between devices: copies, and the sum of what each device has."""
+"""Benchmarks of what goes between devices: copies, and the sum of what each device has."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def copies(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[str, 
     Each is waited for. To and from a card, copies of pinned memory are measured besides, and such
     as go on while the card computes.
     """
-    ways = [("host", name) for name in names] + [(name, "host") for name in names]
-    ways += [(one, other) for one in names for other in names if one != other]
+    pairs = [("host", name) for name in names] + [(name, "host") for name in names]
+    pairs += [(one, other) for one in names for other in names if one != other]
     for amount in COPIED:
-        for source, target in list(ways):
+        for source, target in list(pairs):
             say(f"{source} to {target}, {amount} bytes")
             measure = partial(_one_copy, source, target, amount)
             row = measured_or_why(measure, COPY, (source, target), amount, dtype="uint8")
             yield row
             if not row.get("seconds"):
                 # TensorFlow tries for ten seconds: what is larger finds no memory either.
-                ways.remove((source, target))
+                pairs.remove((source, target))
     cards = [name for name in names if name.startswith("GPU")]
     if not cards:
         yield row_of(PINNED, ["host", names[0]], 0, dtype="uint8", why_not=_NO_BUS)
@@ -70,14 +70,14 @@ def _one_copy(source: str, target: str, amount: int, *, pinned: bool = False) ->
     into = np.empty_like(host)
     card = next((name for name in (source, target) if name != "host"), "")
     tensor = _tensor_on(source, host, card if pinned else "")
-    told = _kind_of_memory(tensor) if source == "host" else ""
-    if pinned and told != "pinned":
-        raise NotMeasuredError(f"TensorFlow gave {told or 'unknown'} memory, none that is pinned")
+    kind = _kind_of_memory(tensor) if source == "host" else ""
+    if pinned and kind != "pinned":
+        raise NotMeasuredError(f"TensorFlow gave {kind or 'unknown'} memory, none that is pinned")
     copied = partial(_copied, tensor, target)
     for _ in range(WARM_UP):
         result = copied()
         arrived(result)
-    told = told or (_kind_of_memory(result) if target == "host" else "")
+    kind = kind or (_kind_of_memory(result) if target == "host" else "")
     seconds, others = repeated(copied, arrived, lambda: np.copyto(into, host))
     same = bool((result.numpy() == host).all())
     return row_of(
@@ -90,7 +90,7 @@ def _one_copy(source: str, target: str, amount: int, *, pinned: bool = False) ->
         reference=others,
         reference_name="the host's own copy",
         error=0.0 if same else 1.0,
-        told=told,
+        reported=kind,
     )
 
 
@@ -175,10 +175,10 @@ def all_reduce(names: Sequence[str], logical: Any, say: Say) -> Iterator[dict[st
     for count in range(2, len(names) + 1):
         some = names[:count]
         among = [device for device in logical if device.name in some]
-        yield from _ways(some, among, say)
+        yield from _sums(some, among, say)
 
 
-def _ways(names: Sequence[str], among: Sequence[Any], say: Say) -> Iterator[dict[str, Any]]:
+def _sums(names: Sequence[str], among: Sequence[Any], say: Say) -> Iterator[dict[str, Any]]:
     from gpu_studio.plan import ALL_REDUCES, why_not_nccl
     from gpu_studio.trainer.errors import PlanRefused
     from gpu_studio.trainer.strategies.mirrored import all_reduce_for
@@ -216,11 +216,11 @@ def _strategy(names: Sequence[str], way: str) -> Any:
     return strategy_over(names, way)
 
 
-_ROOM: Final = 3
+_HELD_OF_SUM: Final = 3
 """What each device holds of a sum, at most: its part, the sum, and what came from another."""
 
 
-def _look_for_room(names: Sequence[str], numbers: int) -> None:
+def _refuse_too_large(names: Sequence[str], numbers: int) -> None:
     """Raises OpError if a device has no memory for so many numbers.
 
     A device that had none within a collective would leave the others waiting for ever.
@@ -238,7 +238,7 @@ def _one_sum(
     import tensorflow as tf
 
     numbers = amount // 4
-    _look_for_room(names, _ROOM * numbers)
+    _refuse_too_large(names, _HELD_OF_SUM * numbers)
     parts = strategy.experimental_distribute_values_from_function(
         lambda context: tf.fill([numbers], 1.0 + context.replica_id_in_sync_group)
     )

@@ -16,7 +16,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import DeviceMemory
 from gpu_studio.plan import with_value
 from gpu_studio.trainer.failures import FailureContext, explain
-from gpu_studio.trainer.failures.library_room import WITHOUT_GUARDS
+from gpu_studio.trainer.failures.library_memory import WITHOUT_GUARDS
 from gpu_studio.trainer.failures.out_of_memory import MemoryOutlook
 
 UNAVAILABLE = "defined at (most recent call last):\n<stack traces unavailable>\n"

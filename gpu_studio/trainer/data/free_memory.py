@@ -66,7 +66,7 @@ def free_bytes() -> int:
     return max(0, min([*found, *(part.left(held_bytes()) for part in _own)]))
 
 
-def room() -> int:
+def bytes_for_data() -> int:
     """Return how many bytes data may take that are held in memory."""
     return int(free_bytes() * _SHARE)
 

@@ -17,12 +17,12 @@ LIMIT_MIB = 64
 PROGRAM = """
 import json, os
 from gpu_studio.plan import Plan
-from gpu_studio.trainer.answers import benchmark_timing, benchmark_ways
+from gpu_studio.trainer.answers import benchmark_timing, benchmark_transfers
 from gpu_studio.trainer.devices import set_up
 benchmark_timing.LEAST_S, benchmark_timing.REPEATS = 1e-6, 1
-benchmark_ways.COPIED = (4096, 1 << 27, 1 << 28)
+benchmark_transfers.COPIED = (4096, 1 << 27, 1 << 28)
 logical = set_up(Plan())
-rows = list(benchmark_ways.copies(["CPU:0"], logical, lambda told: None))
+rows = list(benchmark_transfers.copies(["CPU:0"], logical, lambda told: None))
 os.write(1, b"\\n" + json.dumps(rows).encode() + b"\\n")
 """
 

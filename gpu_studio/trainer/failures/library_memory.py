@@ -40,10 +40,10 @@ Measured on an H100, in MiB: a small CNN 45 in place of 114, ResNet-20 226 of 36
 748."""
 _NEARLY_ALL = 0.95
 """The share of its memory from which on a device counts as full, if only the figures say so."""
-_CUBLAS_WITHOUT_ROOM = re.compile(
+_CUBLAS_WITHOUT_MEMORY = re.compile(
     r"failed to create cublas handle: [^\n]*resource allocation failed|CUBLAS_STATUS_ALLOC_FAILED"
 )
-_CUDNN_WITHOUT_ROOM = "CUDNN_STATUS_ALLOC_FAILED"
+_CUDNN_WITHOUT_MEMORY = "CUDNN_STATUS_ALLOC_FAILED"
 _LESS_FOR_TRIALS = (
     f"Start the run with {' '.join(f'{name}={value}' for name, value in WITHOUT_GUARDS.items())} "
     "in its environment: cuDNN then tries its algorithms in less memory."
@@ -51,7 +51,7 @@ _LESS_FOR_TRIALS = (
 _WHO = "Look who holds it: gpu-studio devices, or nvidia-smi."
 _ANOTHER_CARD = "Choose another card in devices.visible."
 _WAIT = "Or let the run wait until a card is free: gpu-studio queue add."
-_TOLD: Final[Mapping[LibraryTask, tuple[str, str]]] = {
+_WORDS: Final[Mapping[LibraryTask, tuple[str, str]]] = {
     "algorithm": (
         "cuDNN found no algorithm that works",
         "The traceback gives cuDNN's reason for each. Look whether the driver suits it: nvidia-smi",
@@ -76,13 +76,13 @@ def lacked(text: str, context: FailureContext) -> bool:
         # Without a log, and where the allocator's caller could have done without, the figures say.
         return (
             bool(refusals(text, context))
-            or _CUDNN_WITHOUT_ROOM in _log(context)
+            or _CUDNN_WITHOUT_MEMORY in _log(context)
             or (_may_lack(context) and bool(_full(context)))
         )
     if found.task == "product":
         device = device_of(text, context)
         cards = [device] if device else [each.name for each in context.logical]
-        return bool(_CUBLAS_WITHOUT_ROOM.search(_log(context))) or any(
+        return bool(_CUBLAS_WITHOUT_MEMORY.search(_log(context))) or any(
             is_full(context, each) for each in cards
         )
     return found.without_memory
@@ -99,7 +99,7 @@ def refusals(text: str, context: FailureContext) -> list[AllocationRefusal]:
 
 
 def device_of(text: str, context: FailureContext) -> str | None:
-    """The device that had no room where neither the error nor an allocator says it, if one can be.
+    """The device without memory, where neither the error nor an allocator says it, if one can be.
 
     It is the one that the library names, the only card, or the only one that is full.
     """
@@ -125,7 +125,7 @@ def _guards() -> int:
 
 
 def wanted(text: str, refusal: AllocationRefusal | None, context: FailureContext) -> str:
-    """What there was no room for, as the end of a sentence; empty if no library asked for it."""
+    """What there was no memory for, as the end of a sentence; empty if no library asked for it."""
     found = library_failure_in(text)
     if found is None:
         return ""
@@ -158,17 +158,17 @@ def advice(text: str, context: FailureContext) -> Iterator[str]:
 
 
 def never_began(text: str) -> bool:
-    """Whether CUDA found no room to start: nothing that a plan holds is to blame."""
+    """Whether CUDA found no memory to start: nothing that a plan holds is to blame."""
     found = library_failure_in(text)
     return found is not None and found.task == "start"
 
 
-def told_as_such(text: str) -> tuple[str, str] | None:
+def words_of_library(text: str) -> tuple[str, str] | None:
     """What a library failed to do, if it was not for want of memory, and what to look at."""
     found = library_failure_in(text)
-    if found is None or found.task not in _TOLD:
+    if found is None or found.task not in _WORDS:
         return None
-    what, look = _TOLD[found.task]
+    what, look = _WORDS[found.task]
     return f"{what} ({found.words})", look
 
 
@@ -186,7 +186,7 @@ def _may_lack(context: FailureContext) -> bool:
 
 
 def _full(context: FailureContext, more: int = 0) -> Sequence[str]:
-    """The cards whose peak leaves nearly nothing of their limit, or no room for `more` bytes."""
+    """The cards whose peak leaves nearly nothing of their limit, or no memory for `more` bytes."""
     return [
         row.device
         for row in context.memory()

@@ -1,10 +1,10 @@
-"""What cuDNN takes of a real card's memory besides what is predicted, and the room that it needs.
+"""What cuDNN takes of a real card's memory besides what is predicted, and its reserve.
 
 It computes convolutions and recurrent layers in workspaces, which come from TensorFlow's allocator
-while there is room. In the first step it tries its algorithms for the fastest, each with a
+while there is any. In the first step it tries its algorithms for the fastest, each with a
 workspace of up to 4 GiB (`TF_CUDNN_WORKSPACE_LIMIT_IN_MB`), 16 MiB of guard zones and a copy of the
 output; later it keeps the workspace of the one chosen. Which algorithms there are hangs on the card
-and on cuDNN's version, so that this is told, and not predicted.
+and on cuDNN's version, so that this is stated, and not predicted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from gpu_studio.common.practice import CARD_NAME
 from gpu_studio.placement.device_memory import (
     MOST_MEASURED,
-    ROOM_MIB,
+    RESERVE_MIB,
     WORKSPACES,
     PredictedMemory,
 )
@@ -74,13 +74,13 @@ def is_real_card(device: PlannedDevice, machine: Machine) -> bool:
     if machine.computes_on_cpu(device.physical):
         return False
     card = machine.card(device.physical)
-    # Where only TensorFlow has told of a practice card, it is known by its name.
+    # Where only TensorFlow has named a practice card, it is known by its name.
     return card is None or not (card.practice or card.name == CARD_NAME)
 
 
-def room_for_cudnn(device: PlannedDevice, machine: Machine) -> int:
+def reserve_for_cudnn(device: PlannedDevice, machine: Machine) -> int:
     """The bytes that are advised there besides the prediction, if layers run through cuDNN."""
-    return ROOM_MIB * MIB if is_real_card(device, machine) else 0
+    return RESERVE_MIB * MIB if is_real_card(device, machine) else 0
 
 
 def _noted(memory: PredictedMemory) -> PredictedMemory:
@@ -88,5 +88,5 @@ def _noted(memory: PredictedMemory) -> PredictedMemory:
         memory,
         total_formula=memory.total_formula + _BESIDE,
         without=WORKSPACES,
-        room_bytes=ROOM_MIB * MIB,
+        room_bytes=RESERVE_MIB * MIB,
     )
