@@ -190,7 +190,7 @@ class StageMemory:
     gradients when the activations are gone: on a card, which begins the updates of all layers
     before it ends the first, as much again; on a CPU what it takes to update the largest layer.
     `share` is the part of the model that is here. `zeros` are those to which loops on a card add
-    gradients: they wait for nothing, so that those of all micro- batches lie there from the
+    gradients: they wait for nothing, so that those of all micro-batches lie there from the
     beginning of a step. `joined` is what is made here, for others, of outputs that meet here, and
     `met` what comes for it and its gradient needs.
     """
