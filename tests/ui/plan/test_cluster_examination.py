@@ -62,7 +62,7 @@ def test_that_who_can_reach_the_workers_is_a_warning_or_that_all_is_well(
     monkeypatch.setattr("gpu_studio.hosts.agent.default_address", lambda: "10.0.0.7")
     monkeypatch.setattr("gpu_studio.hosts.agent.free_memory", lambda: 1 << 36)
     monkeypatch.setattr("os.getloadavg", lambda: (0.1, 0.1, 0.1))
-    monkeypatch.setattr("gpu_studio.hosts.agent.room", lambda folder: 1 << 40)
+    monkeypatch.setattr("gpu_studio.hosts.agent.free_on_disk", lambda folder: 1 << 40)
     for name in ("http_proxy", "https_proxy", "ftp_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
     show(card, small_plan(WORKERS))
