@@ -50,7 +50,7 @@ def refused(path: str) -> str:
     """What is raised if the table is held in memory all the same."""
     from gpu_studio.trainer.data import table
 
-    vars(table)["room"] = lambda: 1 << 60
+    vars(table)["bytes_for_data"] = lambda: 1 << 60
     try:
         loaded(path)
     except Exception as error:  # noqa: BLE001 (whatever it is)
