@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from gpu_studio.contract import (
+    Checkpoint,
     Epoch,
     Failed,
     Finished,
@@ -29,6 +30,9 @@ class Relay:
         self._writer, self._reached = writer, reached
         self._rated = -1
         """The last step of which the learning rate is reported: it comes after its step."""
+        self._samples = self._checkpoint = 0
+        self._before: dict[int, int] = {}
+        """Samples before a step, for those at which calls since the last two checkpoints began."""
 
     def tell(self, event: Event) -> None:
         """Pass on what is new of an event."""
@@ -45,7 +49,7 @@ class Relay:
             case StateChanged(state="finished" | "stopped" | "failed" | "starting"):
                 return None
             case Steps():
-                return _after(event, at.step)
+                return self._after(event, at.step)
             case Epoch() if event.epoch <= at.epoch:
                 return None
             case LearningRate() if event.step <= self._rated:
@@ -60,24 +64,30 @@ class Relay:
                 self._reached.progress = TrainingProgress(epoch=at.epoch, step=step)
             case LearningRate():
                 self._rated = event.step
+            case Checkpoint():
+                before, self._checkpoint = self._checkpoint, event.step
+                self._before = {s: n for s, n in self._before.items() if s >= before}
             case Epoch():
                 self._reached.progress = TrainingProgress(epoch=event.epoch, step=event.step)
 
+    def _after(self, event: Steps, step: int) -> Steps | None:
+        """The part of a call from `step` on; None if there is none.
 
-def _after(event: Steps, step: int) -> Steps | None:
-    """The part of a call from `step` on; None if there is none."""
-    known = step - event.first_step
-    count = len(event.losses)
-    if known <= 0:
-        return event
-    if known >= count:
-        return None
-    share = (count - known) / count
-    return replace(
-        event,
-        first_step=step,
-        losses=event.losses[known:],
-        samples=round(event.samples * share),
-        seconds=event.seconds * share,
-        input_seconds=event.input_seconds * share,
-    )
+        Of workers that train apart, each with batches of its own, steps that are trained again may
+        have other samples than before: what is counted is what comes to the same sum.
+        """
+        known, count = step - event.first_step, len(event.losses)
+        end = self._before.setdefault(event.first_step, self._samples) + event.samples
+        self._before[event.first_step + count] = end
+        if known >= count:
+            return None
+        samples, self._samples = max(0, end - self._samples), end
+        share = min(1.0, (count - known) / count)
+        return replace(
+            event,
+            first_step=max(step, event.first_step),
+            losses=event.losses[max(0, known) :],
+            samples=samples,
+            seconds=event.seconds * share,
+            input_seconds=event.input_seconds * share,
+        )
