@@ -276,7 +276,7 @@ def find(runs: Path, text: str, *, elsewhere: bool = False) -> RunDirectory:
         raise UnknownRunError(none_yet(runs))
     if text == LATEST:
         return found[0]
-    name = _with_number(runs, text, numbers, list(known)) or _with_name(text, list(known))
+    name = _with_number(runs, text, numbers, list(known)) or _with_name(runs, text, list(known))
     return known[name]
 
 
@@ -339,11 +339,11 @@ def _with_number(runs: Path, text: str, numbers: Numbers, known: Sequence[str]) 
     return None
 
 
-def _with_name(text: str, known: Sequence[str]) -> str:
+def _with_name(runs: Path, text: str, known: Sequence[str]) -> str:
     # A whole name goes before a part of one: `sync` is a part of `async`.
     candidates = (
         [name for name in known if name.startswith(text)]
-        or [name for name in known if name.partition("-")[2].rpartition("-")[0] == text]
+        or [name for name in known if _slug_of(name) == text]
         or [name for name in known if text in name]
     )
     if len(candidates) == 1 and text:
@@ -352,7 +352,15 @@ def _with_name(text: str, known: Sequence[str]) -> str:
         raise UnknownRunError(
             f"{text!r} may mean any of {', '.join(candidates)}: write more of it."
         )
-    near = get_close_matches(text, known, 1, cutoff=0.3)
+    names = {_slug_of(name): name for name in reversed(known)} | {name: name for name in known}
+    near = get_close_matches(text, names, 1, cutoff=0.5)
+    all_runs = f"All runs: {command_in(runs, 'runs list')}"
     raise UnknownRunError(
-        f"There is no run {text!r}: the nearest is {near[0] if near else known[0]}."
+        f"There is no run {text!r}"
+        + (f": the nearest is {names[near[0]]}." if near else f". {all_runs}")
     )
+
+
+def _slug_of(name: str) -> str:
+    """What a run's id has of the name of its plan."""
+    return name.partition("-")[2].rpartition("-")[0]

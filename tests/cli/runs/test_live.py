@@ -25,6 +25,16 @@ def test_that_a_run_which_is_not_there_is_refused_with_the_nearest(gpu_studio, e
     assert f"the nearest is {run.id}" in answer.err
 
 
+def test_that_of_runs_of_which_none_is_alike_the_list_is_told(gpu_studio, ended):
+    run = ended().directory
+    slug = run.id.partition("-")[2].rpartition("-")[0]
+    assert f"the nearest is {run.id}" in gpu_studio("runs", "show", f"{slug[:-1]}qq").err
+    answer = gpu_studio("runs", "show", "zzz")
+    assert answer.code == 2
+    assert "There is no run 'zzz'. All runs: gpu-studio" in answer.err
+    assert run.id not in answer.err
+
+
 @pytest.mark.parametrize("action", ["pause", "resume", "stop", "checkpoint"])
 def test_that_a_run_which_has_ended_takes_no_commands(gpu_studio, ended, action):
     run = ended().directory
