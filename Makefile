@@ -60,7 +60,7 @@ quick: ## Run the tests that take about a minute together; those of the window's
 check: ## Check style, types, names, and who imports whom
 	@$(PREPARE) check
 	@$(MAKE) --no-print-directory static
-	@$(PYTEST) -q -m "not slow" tests/test_imports.py tests/test_names.py
+	@$(PYTEST) -q -m "not slow" tests/test_imports.py tests/test_names.py tests/test_sizes.py
 
 static:
 	@$(VENV_PYTHON) -m ruff check .

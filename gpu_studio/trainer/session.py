@@ -248,11 +248,16 @@ def _default_steps(
     if spread.served:
         refuse_sequential(each for head in loss.heads for each in head.metrics)
         served = ServedProgram(spread, model, optimizer, loss, meters, seed, team.shared)
-        tell(events.Log(message=served.homes.words))
-        return served
+        return _saying_homes(served, tell)
     on = _recorded_on(tell, team, spread, logical)
     given = spread.strategy, model, optimizer, loss, meters, seed, *on
     return undivided(given, by, spread.replicas, dataset.train, plan.training, steps)
+
+
+def _saying_homes(served: ServedProgram, tell: Any) -> ServedProgram:
+    """Return the program once it is said which servers hold what."""
+    tell(events.Log(message=served.homes.words))
+    return served
 
 
 def _inner_metrics(
