@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,10 +115,10 @@ def have_allowed(plan: AbsolutePlan, *, allow: bool, may_ask: bool = True) -> No
 
 def described(path: Path, code: bytes) -> str:
     """Its size and modification time: `1,204 bytes, changed 2026-11-22 10:15`."""
-    from gpu_studio.common.figures import grouped
+    from gpu_studio.common.figures import dated, grouped
 
-    changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone()
-    return f"{grouped(len(code))} bytes, changed {changed:%Y-%m-%d %H:%M}"
+    changed = dated(path.stat().st_mtime, "%Y-%m-%d %H:%M")
+    return f"{grouped(len(code))} bytes, changed {changed}"
 
 
 def _is_terminal() -> bool:

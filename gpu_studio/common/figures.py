@@ -27,8 +27,9 @@ None of this is for programs: JSON, CSV and events hold plain numbers in base un
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
 UNKNOWN = "–"
 NOT_A_NUMBER = "not a number"
@@ -209,15 +210,27 @@ def axis_time(seconds: float, step: float = math.inf) -> str:
 
 def moment(seconds: float) -> str:
     """Write a local time: `14:02` today, otherwise with the date, and the year if it is another."""
-    then, now = datetime.fromtimestamp(seconds).astimezone(), datetime.now().astimezone()
-    if then.date() == now.date():
-        return f"{then:%H:%M}"
-    return f"{then:%d %b %H:%M}" if then.year == now.year else f"{then:%d %b %Y}"
+    now = time.time()
+    if dated(seconds, "%Y-%m-%d") == dated(now, "%Y-%m-%d"):
+        return dated(seconds, "%H:%M")
+    same_year = dated(seconds, "%Y") == dated(now, "%Y")
+    return dated(seconds, "%d %b %H:%M" if same_year else "%d %b %Y")
 
 
 def clock(seconds: float) -> str:
     """The local time of day of a moment in seconds since 1970 (UTC): `14:02:31`."""
-    return f"{datetime.fromtimestamp(seconds).astimezone():%H:%M:%S}"
+    return dated(seconds, "%H:%M:%S")
+
+
+def dated(seconds: float, pattern: str, zone: tzinfo | None = None) -> str:
+    """Write a time in seconds since 1970 (UTC) by a pattern of `strftime`, by default a local one.
+
+    `–` for one that has no date: files may hold any number, and be of any time.
+    """
+    try:
+        return datetime.fromtimestamp(seconds, UTC).astimezone(zone).strftime(pattern)
+    except (ValueError, OverflowError, OSError):
+        return UNKNOWN
 
 
 def metric(value: float | None) -> str:

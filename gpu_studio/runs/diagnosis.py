@@ -10,12 +10,11 @@ import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
-from gpu_studio.common.figures import grouped
+from gpu_studio.common.figures import dated, grouped
 from gpu_studio.contract import (
     Code,
     Failed,
@@ -226,8 +225,8 @@ def _last_written(run: RunDirectory) -> float:
 def _last_seen(run: RunDirectory) -> str:
     """When the trainer last wrote an event, as a sentence, on this computer's clock."""
     written = _last_written(run)
-    moment = datetime.fromtimestamp(written).astimezone()
-    return f" Its last sign of life is of {moment:%Y-%m-%d %H:%M:%S}." if written else ""
+    moment = dated(written, "%Y-%m-%d %H:%M:%S")
+    return f" Its last sign of life is of {moment}." if written else ""
 
 
 def _smaller(run: RunDirectory) -> tuple[SuggestedChange, ...]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -106,6 +107,17 @@ def test_that_a_time_of_any_length_has_digits_that_mean_something():
         "1.0 s",
         "1 min 15 s",
     ]
+
+
+@pytest.mark.parametrize("seconds", [1e300, -1e300, 1e12, -1e12, float("nan"), float("inf")])
+def test_that_a_time_without_a_date_is_unknown(seconds):
+    assert [figures.moment(seconds), figures.clock(seconds)] == [figures.UNKNOWN] * 2
+
+
+def test_that_a_moment_has_as_much_of_its_date_as_tells_it_from_now():
+    now = time.time()
+    assert figures.moment(now) == time.strftime("%H:%M", time.localtime(now))
+    assert figures.moment(0.0) == time.strftime("%d %b %Y", time.localtime(0))
 
 
 @pytest.mark.parametrize(

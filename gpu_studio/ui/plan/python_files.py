@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import io
 import re
-import time
 import tokenize
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.common.figures import grouped
+from gpu_studio.common.figures import dated, grouped
 from gpu_studio.common.python_syntax import parsed
 from gpu_studio.contract.consent import Standing, read_code, real_path, standing
 from gpu_studio.plan import inline, printable
@@ -230,7 +229,7 @@ def read_code_file(path: Path) -> CodeFile:
 
 def moment(seconds: float) -> str:
     """Return a time, in seconds since 1970, in words: `22 Nov 2026, 14:03`."""
-    return time.strftime("%d %b %Y, %H:%M", time.localtime(seconds))
+    return dated(seconds, "%d %b %Y, %H:%M")
 
 
 def _shown(code: bytes) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from typing import Final
 from PySide6.QtCore import qVersion
 
 from gpu_studio import __version__
-from gpu_studio.common.figures import moment
+from gpu_studio.common.figures import dated, moment
 from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract import lock, make_private_directory
 from gpu_studio.ui.kit import Notice, Tone
@@ -117,7 +117,7 @@ def _crashes(folder: Path) -> Iterator[CrashReport]:
                 file.unlink()
                 continue
             reason = rest.partition("\n")[0].strip()
-            stamp = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(ended))
+            stamp = dated(ended, "%Y-%m-%d-%H%M%S")
             kept = file.rename(file.with_name(_KEPT.format(stamp)))
             yield CrashReport(kept, text, _WORDS.get(reason, reason), ended)
 

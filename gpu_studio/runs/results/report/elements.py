@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Final
 
-from gpu_studio.common.figures import duration, grouped
+from gpu_studio.common.figures import dated, duration, grouped
 from gpu_studio.common.paths import resource
 from gpu_studio.contract import Finished, State
 from gpu_studio.runs.results.report.chart import Chart, Child, Markup, draw, join, sample, tag
@@ -203,4 +203,4 @@ def outcome(run: RunFigures) -> str:
 
 def moment(time: float) -> str:
     """Write a time unambiguously: `2026-11-21 14:02 UTC`."""
-    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{dated(time, '%Y-%m-%d %H:%M', UTC)} UTC"
