@@ -18,11 +18,12 @@ import errno
 import fcntl
 import io
 import os
+import shutil
 import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -190,6 +191,29 @@ def replace_whole(target: Path, parts: Iterable[bytes], permissions: int = PRIVA
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_older(paths: Iterable[Path], end: float) -> list[Path]:
+    """Remove what was last changed at `end` (s since 1970) or before, with all that is in it.
+
+    Of a link it is the link, and not what that leads to. What cannot be removed stays. Returns
+    those that were so old.
+    """
+    old = [path for path in paths if _changed_by(path, end)]
+    for path in old:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+    return old
+
+
+def _changed_by(path: Path, end: float) -> bool:
+    try:
+        return path.lstat().st_mtime <= end
+    except OSError:  # gone meanwhile
+        return False
 
 
 def unnamed_file(folder: Path) -> BinaryIO:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio.common.paths import expanded
+from gpu_studio.common.safe_files import remove_older
 from gpu_studio.contract import RunDirectory, make_private_directory
 from gpu_studio.contract.directory import HIDDEN
 from gpu_studio.runs.labels import Numbers, number_all, numbers_in
@@ -188,13 +188,9 @@ def purge(runs: Path, older_than: float = _KEPT_IN_TRASH) -> list[str]:
     """
     trash = _own_trash(runs)
     end = time.time() - older_than
-    old = [
-        path for path in (trash.iterdir() if trash.is_dir() else ()) if path.stat().st_mtime <= end
-    ]
-    forsaken = [path for path in runs.glob(f"{HIDDEN}*") if path.stat().st_mtime <= end]
-    for path in (*old, *forsaken):
-        shutil.rmtree(path, ignore_errors=True)
-    return [path.name for path in old]
+    remove_older(runs.glob(f"{HIDDEN}*"), end)
+    there = trash.iterdir() if trash.is_dir() else ()
+    return [path.name for path in remove_older(there, end)]
 
 
 def _numbered(summary: Summary, number: int) -> Summary:

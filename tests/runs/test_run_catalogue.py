@@ -206,6 +206,26 @@ def test_that_what_was_deleted_long_ago_goes_for_good(ended, runs_dir):
     catalogue.restore(runs_dir, new.id)
 
 
+def test_that_nothing_in_the_trash_keeps_runs_from_being_deleted(ended, runs_dir, tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").touch()
+    trash = runs_dir / catalogue.TRASH
+    trash.mkdir(parents=True)
+    for name, to in (("nothing", "missing"), ("loop", "loop"), ("leads", tmp_path / "kept")):
+        (trash / name).symlink_to(to)
+        os.utime(trash / name, (1, 1), follow_symlinks=False)
+    (trash / "file").touch()
+    os.mkfifo(trash / "pipe")
+    for name in ("file", "pipe"):
+        os.utime(trash / name, (1, 1))
+    (runs_dir / ".new-nothing").symlink_to("missing")
+    run = ended().directory
+    catalogue.purge(runs_dir)
+    assert list(trash.iterdir()) == []
+    assert (tmp_path / "kept" / "file").exists()
+    assert catalogue.delete(run).is_dir()
+
+
 @pytest.mark.parametrize("name", ["../../victim", "..", ".", "", "x/../../../victim"])
 def test_that_only_what_is_in_the_trash_is_taken_out_of_it(tmp_path, name):
     """A name was once taken for a path, and a folder elsewhere moved."""
