@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gpu_studio.common.json_text import json_line
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import WorkerPlace
 from gpu_studio.contract.files import read_json, write_private
@@ -34,7 +35,7 @@ _decoder = msgspec.json.Decoder(ClusterFile)
 
 def write(run: RunDirectory, cluster: ClusterFile) -> None:
     """Write who takes part. Raises OSError."""
-    write_private(run.cluster_file, msgspec.json.encode(cluster) + b"\n")
+    write_private(run.cluster_file, json_line(cluster))
 
 
 def read(run: RunDirectory) -> ClusterFile | None:

@@ -21,6 +21,7 @@ import msgspec
 from platformdirs import user_config_path
 
 from gpu_studio.common.figures import size
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular, opened, read_regular
 from gpu_studio.contract.files import make_private_directory, write_private
 
@@ -75,7 +76,7 @@ def allowances() -> Allowances:
         kept = msgspec.json.decode(read_regular(path, _LARGEST_FILE, follow=True), type=_File)
     except FileNotFoundError:
         return Allowances()
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, *JSON_ERRORS) as error:
         why = getattr(error, "strerror", None) or error
         return Allowances(
             problem=f"{path} cannot be read ({why}), so that no Python file is allowed: remove it."

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from gpu_studio.common.json_text import JSON_ERRORS, json_line
 from gpu_studio.common.safe_files import open_regular, opened
 from gpu_studio.contract.files import (
     PRIVATE_DIRECTORY,
@@ -327,7 +328,7 @@ def pass_on(resume: Resume, successor: RunDirectory) -> None:
     _share_file(saved.path / WEIGHTS_FILE, folder / WEIGHTS_FILE)
     _copy_file(saved.path / STATE_FILE, folder / STATE_FILE)
     note = ResumedFrom(resume.run.id, saved.name, saved.epoch, saved.step)
-    write_private(successor.resume_file, msgspec.json.encode(note) + b"\n")
+    write_private(successor.resume_file, json_line(note))
 
 
 def resumed_from(run: RunDirectory) -> ResumedFrom | None:
@@ -387,5 +388,5 @@ class CommandReader(Tail[Command]):
 def _decode(line: bytes) -> Command | None:
     try:
         return _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except JSON_ERRORS:
         return None

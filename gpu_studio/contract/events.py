@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from gpu_studio.common.figures import grouped, learning_rate
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.practice import in_words
 from gpu_studio.contract.event_parts import AskedPlace as AskedPlace
 from gpu_studio.contract.event_parts import Crossing as Crossing
@@ -412,7 +413,7 @@ def decode(line: bytes) -> AnyEvent | None:
     """
     try:
         event: AnyEvent = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except JSON_ERRORS:
         return None
     return event
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-import msgspec
-
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.safe_files import open_regular, opened, read_regular, replace_whole
 
 PRIVATE_DIRECTORY = 0o700
@@ -30,7 +29,7 @@ def read_json(path: Path, decode: Callable[[bytes], T], most: int = LARGEST_JSON
     """
     try:
         return decode(read_regular(path, most))
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except JSON_ERRORS as error:
         raise OSError(f"{path} cannot be made out: {error}") from error
 
 

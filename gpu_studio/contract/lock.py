@@ -134,8 +134,9 @@ class Lock:
 
     def leave_word(self, words: str) -> None:
         """Write `words` below the signature. This works on a full disk: the space is allocated."""
+        line = f"{words}\n".encode("utf-8", "surrogateescape")  # a path may be no UTF-8
         with contextlib.suppress(OSError):
-            os.pwrite(self.descriptor, f"{words}\n".encode(), os.fstat(self.descriptor).st_size)
+            os.pwrite(self.descriptor, line, os.fstat(self.descriptor).st_size)
 
     @property
     def signed(self) -> bool:

@@ -20,6 +20,7 @@ from typing import Final
 
 import msgspec
 
+from gpu_studio.common.json_text import json_line
 from gpu_studio.contract import lock
 from gpu_studio.contract.files import make_private_directory, read_json, write_private
 
@@ -132,7 +133,7 @@ def _ask(folder: Path, request: WindowRequest, patience: float) -> str | None:
     """What the window answers; None if it does not, or cannot be asked."""
     path = folder / f"{secrets.token_hex(8)}{_ASKED}"
     try:
-        write_private(path, msgspec.json.encode(request))
+        write_private(path, json_line(request))
     except OSError:
         return None
     end = time.monotonic() + patience

@@ -14,6 +14,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.contract.numbers import Moment, Seconds, Whole
 
 T = TypeVar("T")
@@ -305,7 +306,7 @@ def decode(line: bytes) -> AnySample | None:
     """
     try:
         return _decoder.decode(line)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+    except JSON_ERRORS as error:
         if _is_newer(line):
             return None
         raise SampleError(f"no sample of the hardware: {error}") from error
@@ -314,7 +315,7 @@ def decode(line: bytes) -> AnySample | None:
 def _is_newer(line: bytes) -> bool:
     try:
         found = json.loads(line)
-    except (ValueError, RecursionError):
+    except JSON_ERRORS:
         return False
     kind = found.get("sample") if isinstance(found, dict) else None
     return isinstance(kind, str) and kind not in _KINDS

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import msgspec
 
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.processes import (
     Interrupts,
     held_interrupts,
@@ -145,7 +146,7 @@ def parse_inventory(text: str) -> Machine:
     try:
         # The last line: a driver may have printed others before it.
         return msgspec.json.decode(lines[-1].encode("utf-8", "replace"), type=Machine)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except JSON_ERRORS as error:
         raise InventoryError(f"the answer is no inventory: {error}") from error
 
 

@@ -21,6 +21,7 @@ from typing import IO, Any, Self
 
 import msgspec
 
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.contract.samples import Asking, Owner, encode
 from gpu_studio.hardware.source import RENEW
 
@@ -313,7 +314,7 @@ class Watchdog:
 def _asked(line: bytes) -> int | None:
     try:
         return msgspec.json.decode(line, type=Asking).index
-    except (msgspec.MsgspecError, RecursionError):
+    except JSON_ERRORS:
         return None
 
 

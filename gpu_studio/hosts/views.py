@@ -7,6 +7,8 @@ from typing import Annotated
 
 import msgspec
 
+from gpu_studio.common.json_text import JSON_ERRORS
+
 Text = Annotated[str, msgspec.Meta(max_length=4_096)]
 """Longer than a path; an answer with a longer one is none of ours."""
 UNREAD = "!"
@@ -72,7 +74,7 @@ def views_in(lines: Iterable[str], count: int) -> list[HostView]:
     for line in lines:
         try:
             view = _decoder.decode(line)
-        except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        except JSON_ERRORS:
             continue
         if 0 <= view.index < count:
             found.setdefault(view.index, view)

@@ -15,6 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from gpu_studio.common.figures import flops, size, throughput
+from gpu_studio.common.json_text import JSON_ERRORS
+from gpu_studio.common.steady import LATEST
 from gpu_studio.plan import ALL_REDUCES
 
 VERSION: Final = 2
@@ -244,14 +246,14 @@ def loads_result(data: bytes, name: str) -> BenchmarkResult:
                 "it with the version that wrote it, or a later one."
             )
         result = msgspec.json.decode(data, type=BenchmarkResult)
-    except msgspec.MsgspecError as error:
+    except JSON_ERRORS as error:
         raise BenchmarkError(
             f"{name} is no whole result of a benchmark ({error}): measure again, and remove it."
         ) from error
     found = (_why_not_sane(row) or _why_not_of(result.benchmark, row) for row in result.rows)
     if wrong := next(filter(None, found), ""):
         raise BenchmarkError(f"{name} is no result of a benchmark ({wrong}): remove it.")
-    if result.benchmark not in BENCHMARKS or not math.isfinite(result.begun):
+    if result.benchmark not in BENCHMARKS or not 0 <= result.begun <= LATEST:
         raise BenchmarkError(f"{name} is of a benchmark that is not known here: remove it.")
     return result
 

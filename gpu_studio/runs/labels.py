@@ -17,6 +17,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular, read_regular
 from gpu_studio.common.toml_text import toml_tables
 from gpu_studio.contract import RunDirectory, write_private
@@ -73,7 +74,7 @@ def read_labels(run: RunDirectory) -> Labels:
     except OSError as error:
         why = error.strerror or error
         return Labels(problem=f"What was written on the run in {path} cannot be read: {why}.")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except JSON_ERRORS as error:
         why = f"What was written on the run in {path} cannot be read: {error}."
         return Labels(problem=f"{why} What you write now takes their place.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import subprocess
 import time
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from gpu_studio import plan as plans
+from gpu_studio.common.json_text import json_line
 from gpu_studio.common.processes import start_in_background
 from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract import Resume, lock, make_private_directory, read_json, slug, write_private
@@ -226,7 +228,9 @@ class Queue:
 
     def _entry(self, name: str) -> QueueEntry | None:
         found: QueueEntry | None = _read(self.folder / f"{name}.json", QueueEntry)
-        return found
+        # Anybody may have written it: a path for a name would have files elsewhere changed.
+        is_its_own = found is not None and found.id == name and _is_name(name)
+        return found if found and is_its_own and _is_name(found.run or name) else None
 
     def _write(self, entry: QueueEntry) -> None:
         self._put(f"{entry.id}.json", entry)
@@ -239,7 +243,7 @@ class Queue:
         return _read(self.folder / "order.json", list[str]) or []
 
     def _put(self, name: str, value: Any) -> None:
-        write_private(self.folder / name, msgspec.json.encode(value) + b"\n")
+        write_private(self.folder / name, json_line(value))
 
     def _plan_file(self, name: str) -> Path:
         return self.folder / f"{name}.plan.toml"
@@ -257,6 +261,10 @@ def why(error: PlanError | OSError) -> str:
 def _since(wait: Wait, before: Wait | None) -> Wait:
     goes_on = before is not None and before.what == wait.what
     return Wait(wait.text, before.since) if before is not None and goes_on else wait
+
+
+def _is_name(text: str) -> bool:
+    return os.sep not in text and text not in (".", "..")
 
 
 def _id_of(path: Path) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from gpu_studio.common.json_text import json_line
 from gpu_studio.contract import RunDirectory, events, read_json, write_private
 from gpu_studio.lab.study import Point, Study, in_drawn_order
 from gpu_studio.lab.verdict import PointGroup, StudyVerdict, verdict_of
@@ -263,7 +264,7 @@ def note_of(run: RunDirectory) -> StudyNote | None:
 
 def write_note(run: RunDirectory, note: StudyNote) -> None:
     """Say which point of which study a run measures. Raises OSError."""
-    write_private(run.study_file, msgspec.json.encode(note) + b"\n")
+    write_private(run.study_file, json_line(note))
 
 
 @dataclass(slots=True)

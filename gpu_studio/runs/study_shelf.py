@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from gpu_studio import plan as plans
+from gpu_studio.common.json_text import json_line
 from gpu_studio.common.paths import expanded, is_missing
 from gpu_studio.contract import make_private_directory, read_json, write_private
 from gpu_studio.lab.study import Point, Study, load_study, points_of, unreadable_plan
@@ -62,7 +63,7 @@ def forget(runs: Path, study: Path) -> None:
 
 def _note(runs: Path, study: Path, known: _Known) -> None:
     make_private_directory(folder_of(runs))
-    write_private(folder_of(runs) / f"{_key(study)}{_NOTE}", msgspec.json.encode(known) + b"\n")
+    write_private(folder_of(runs) / f"{_key(study)}{_NOTE}", json_line(known))
 
 
 def known_files(runs: Path, measured: Sequence[Measured] = ()) -> list[Path]:

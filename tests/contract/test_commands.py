@@ -25,8 +25,20 @@ def test_that_commands_arrive_once_and_in_order(run):
     assert run.commands_file.stat().st_mode & 0o777 == 0o600
 
 
-def test_that_what_is_no_command_is_passed_over(run):
-    run.commands_file.write_bytes(b'{"action":"explode"}\n\xff\n\n')
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"action":"explode"}',
+        b"\xff",
+        b"",
+        b'{"x":' + b"[" * 100_000,
+        b'{"action":"pause","time":' + b"9" * 5000 + b"}",
+        b'{"action":"\xff"}',
+    ],
+    ids=["another", "no UTF-8", "empty", "deep", "long number", "no UTF-8 within"],
+)
+def test_that_what_is_no_command_is_passed_over(run, line):
+    run.commands_file.write_bytes(line + b"\n")
     send(run, "checkpoint")
     assert [command.action for command in CommandReader(run.commands_file).read()] == ["checkpoint"]
 

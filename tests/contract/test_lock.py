@@ -260,3 +260,10 @@ def test_that_only_what_may_be_done_without_a_lock_is_done_where_there_are_none(
         without_locks(monkeypatch, errno.EIO)
         with pytest.raises(OSError, match="Input/output error"):
             safe_files.lock_if_there_are_locks(second.fileno(), 0.0)
+
+
+def test_that_a_last_word_may_be_the_path_of_a_file_that_is_no_utf8(path):
+    taken = lock.take(path)
+    taken.leave_word(os.fsdecode(b"/home/\xff.study.toml"))
+    assert lock.last_words(path) == "/home/\ufffd.study.toml"
+    taken.release()

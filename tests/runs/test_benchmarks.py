@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 import threading
@@ -26,6 +27,7 @@ from gpu_studio.plan import (
 from gpu_studio.runs.benchmarks import (
     benchmark_plan,
     data_alone,
+    delete_result,
     keep_result,
     kept_results,
     load_result,
@@ -174,6 +176,38 @@ def test_that_results_are_kept_privately_and_found_by_what_they_are_called(tmp_p
     for text, said in (("1970", "3 results begin with 1970"), ("none", "There is no result none")):
         with pytest.raises(BenchmarkError, match=said):
             result_named(text, folder)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 100_000,
+        b'{"x":' * 100_000,
+        b'{"benchmark":"\xff"}',
+        b'{"version":' + b"9" * 5000 + b"}",
+        b'{"benchmark":"copies","begun":1e300,"machine":{},"rows":[]}',
+        b'{"benchmark":"copies","begun":-1e300,"machine":{},"rows":[]}',
+    ],
+    ids=["deep list", "deep object", "no UTF-8", "long number", "no date", "no date before"],
+)
+def test_that_a_file_that_no_result_can_be_hides_no_other(tmp_path, text):
+    whole = keep_result(BenchmarkResult("copies", 1.0, {}, ()), tmp_path)
+    odd = tmp_path / "20990101T000000Z-copies.benchmark.json"
+    odd.write_bytes(text)
+    assert [each.path for each in kept_results(tmp_path) if each.result] == [whole]
+    assert "remove it" in kept_results(tmp_path)[0].why_not
+
+
+def test_that_a_folder_in_the_trash_keeps_no_result_from_being_deleted(tmp_path):
+    for _ in range(2):
+        keep_result(BenchmarkResult("copies", 1.0, {}, ()), tmp_path)
+    gone = delete_result(kept_results(tmp_path)[0])
+    (gone.parent / "folder").mkdir()
+    (gone.parent / "link").symlink_to("nothing")
+    for name in ("folder", "link"):
+        os.utime(gone.parent / name, (1, 1), follow_symlinks=False)
+    kept = delete_result(kept_results(tmp_path)[0])
+    assert set(gone.parent.iterdir()) == {gone, kept}
 
 
 def test_that_a_result_that_is_cut_off_hides_no_other(tmp_path):

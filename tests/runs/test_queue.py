@@ -47,6 +47,35 @@ def test_that_its_files_are_the_owners_alone_and_it_is_no_run(queue: Queue) -> N
     assert catalogue.directories(queue.runs) == []
 
 
+@pytest.mark.parametrize("other", ["../victim", "b"])
+def test_that_an_entry_stands_in_a_file_of_its_own_name_only(queue: Queue, other: str) -> None:
+    """Anybody may write into a shared folder: files elsewhere were changed under such a name."""
+    (name,) = add(queue, "a")
+    path = queue.folder / f"{name}.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"id": other}))
+    victim = queue.folder / f"{other}.json"
+    victim.write_text(json.dumps(json.loads(path.read_text()) | {"id": "../elsewhere"}))
+    for asked in (name, other):
+        with pytest.raises(QueueError):
+            queue.hold(asked)
+    assert queue.entries() == ()
+    assert not (queue.runs / "elsewhere.json").exists()
+
+
+def test_that_an_entry_goes_on_with_no_run_outside_the_folder(queue: Queue) -> None:
+    (name,) = add(queue, "a")
+    path = queue.folder / f"{name}.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"run": "../elsewhere/run"}))
+    assert queue.entries() == ()
+
+
+def test_that_a_folder_that_cannot_be_written_down_is_told(queue: Queue, tmp_path: Path) -> None:
+    base = tmp_path / os.fsdecode(b"\xff")
+    with pytest.raises(OSError, match="not UTF-8, and cannot be written down"):
+        queue.add(PLAN, base)
+    assert queue.entries() == ()
+
+
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-6, 6)), max_size=6))
 def test_that_moving_up_and_down_keeps_every_entry(tmp_path_factory, moves) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import stat
 
 import pytest
 from made_runs import Script, make_run, tell
 
-from gpu_studio.contract import events
+from gpu_studio.contract import RunDirectory, events
 from gpu_studio.runs.catalogue import Catalogue
 from gpu_studio.runs.reading import summary
 from gpu_studio.runs.reading.summary import Skimmer
@@ -46,6 +47,35 @@ def test_that_the_next_program_reads_no_run_that_has_ended_and_says_the_same(run
     assert Catalogue(runs_dir).summaries() == before
     assert len(read) == 2
     assert stat.S_IMODE(kept_file(runs_dir).stat().st_mode) == 0o600
+
+
+def not_utf8(run):
+    return RunDirectory(run.path.rename(run.path.with_name(os.fsdecode(b"\xff\xfe-run"))))
+
+
+def of_the_far_future(run):
+    os.utime(run.events_file, (1e12, 1e12))
+    return run
+
+
+@pytest.mark.parametrize("spoil", [not_utf8, of_the_far_future])
+def test_that_a_run_that_cannot_be_kept_hides_no_other_and_keeps_none_from_being_kept(
+    runs_dir, read, spoil
+):
+    sound, odd = two_runs(runs_dir)
+    odd = spoil(odd)
+    before = Catalogue(runs_dir).summaries()
+    assert {each.id for each in before} == {sound.id, odd.id}
+    del read[:]
+    assert {each.id for each in Catalogue(runs_dir).summaries()} == {sound.id, odd.id}
+    assert read == [odd.id]
+
+
+def test_that_a_folder_whose_name_is_no_utf8_is_listed(tmp_path):
+    runs = tmp_path / os.fsdecode(b"r\xff")
+    run, _ = two_runs(runs)
+    assert run.id in {each.id for each in Catalogue(runs).summaries()}
+    assert len(Catalogue(runs).summaries()) == 2
 
 
 def test_that_a_run_whose_events_have_changed_is_read_again(runs_dir, read):

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.processes import module_command
 from gpu_studio.hardware.asking import NoAnswerError, answer_of
 from gpu_studio.hardware.doctor import card_checks, machine_checks
@@ -31,7 +32,7 @@ def take_survey(timeout: float = 15.0, command: Sequence[str] = COMMAND) -> Surv
         return msgspec.json.decode(answer_of(command, timeout), type=Survey)
     except NoAnswerError as error:
         return Survey(why_no_answer=str(error))
-    except msgspec.MsgspecError as error:
+    except JSON_ERRORS as error:
         return Survey(
             why_no_answer=f"asking the NVIDIA driver failed (the answer is no survey: {error})"
         )

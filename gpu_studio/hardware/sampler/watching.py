@@ -16,6 +16,7 @@ import msgspec
 
 from gpu_studio import __version__
 from gpu_studio.common.figures import MIB
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.steady import steady_seconds
 from gpu_studio.contract import samples
 from gpu_studio.hardware.nvml import FAST, PCIE, SLOW
@@ -292,5 +293,5 @@ def emit_line(sample: samples.Sample) -> None:
 def _request(line: bytes) -> Request | None:
     try:
         return msgspec.json.decode(line, type=Request)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except JSON_ERRORS:
         return None

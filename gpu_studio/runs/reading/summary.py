@@ -344,20 +344,45 @@ def load_summaries(runs: Path) -> KnownSummaries:
         kept = read_json(cache_file(runs), _decoder.decode, _LARGEST_CACHE)
     except OSError:
         return {}
-    if kept.written_by != _cache_writer() or kept.folder != str(runs):
+    if kept.written_by != _cache_writer() or kept.folder != _as_text(runs):
         return {}
     return kept.known
 
 
 def keep_summaries(runs: Path, known: Mapping[str, tuple[EventsVersion, Summary]]) -> None:
-    """Replace the cache by these. A failure is ignored: they are then read again."""
+    """Replace the cache by these. A failure is ignored: they are then read again.
+
+    What cannot be written down is left out, as of a run whose name is not UTF-8, or whose files are
+    of a time before or after all that a clock counts.
+    """
+    try:
+        text = _encoded(runs, known)
+    except _NO_TEXT:
+        text = _encoded(runs, {name: each for name, each in known.items() if _has_text(each)})
     try:
         make_private_directory(cache_file(runs).parent)
-        write_private(
-            cache_file(runs), _encoder.encode(_CacheFile(_cache_writer(), str(runs), dict(known)))
-        )
+        write_private(cache_file(runs), text)
     except OSError:
         return
+
+
+_NO_TEXT: Final = (ValueError, OverflowError)
+
+
+def _encoded(runs: Path, known: Mapping[str, tuple[EventsVersion, Summary]]) -> bytes:
+    return _encoder.encode(_CacheFile(_cache_writer(), _as_text(runs), dict(known)))
+
+
+def _as_text(folder: Path) -> str:
+    return os.fsencode(folder).decode("utf-8", "replace")
+
+
+def _has_text(known: tuple[EventsVersion, Summary]) -> bool:
+    try:
+        _encoder.encode(known)
+    except _NO_TEXT:
+        return False
+    return True
 
 
 def _cache_writer() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gpu_studio.common.json_text import JSON_ERRORS, json_line
 from gpu_studio.contract import LineTail, RunDirectory, append_line
 
 
@@ -31,7 +32,7 @@ _decoder = msgspec.json.Decoder(Evaluation)
 
 def keep(run: RunDirectory, evaluation: Evaluation) -> None:
     """Append an evaluation to its run's file. Raises OSError if that fails."""
-    append_line(run.evaluations_file, msgspec.json.encode(evaluation) + b"\n")
+    append_line(run.evaluations_file, json_line(evaluation))
 
 
 def evaluations(run: RunDirectory) -> dict[str, Evaluation]:
@@ -51,7 +52,7 @@ def evaluations(run: RunDirectory) -> dict[str, Evaluation]:
 def _take(line: bytes, found: dict[str, Evaluation]) -> None:
     try:
         reported = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except JSON_ERRORS:
         return
     found.pop(reported.checkpoint, None)
     found[reported.checkpoint] = reported

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from gpu_studio.common.json_text import json_line
 from gpu_studio.contract import RunDirectory, read_json, write_private
 
 NOT_PREDICTED = "cuDNN's workspaces or what XLA changes"
@@ -77,7 +78,7 @@ def write(run: RunDirectory, prediction: Prediction) -> None:
     """Store a prediction beside its run. An empty one, or one that the disk refuses, is dropped."""
     if not prediction.empty:
         with suppress(OSError):
-            write_private(run.prediction_file, msgspec.json.encode(prediction) + b"\n")
+            write_private(run.prediction_file, json_line(prediction))
 
 
 def read(run: RunDirectory) -> Prediction | None:

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from gpu_studio.common.figures import grouped
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract import (
     AnyEvent,
@@ -208,7 +209,7 @@ class _Reader:
         """Take in a training call."""
         try:
             call = _calls.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except JSON_ERRORS:
             return
         self._now, self.newest = self._clock.at(call.time, call.elapsed), b""
         self.times.add(call.first_step, call.samples, call.seconds, call.input_seconds)

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 import msgspec
 
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.contract import WorkerShare, WorkerStage, events
 
 
@@ -139,7 +140,7 @@ def line_of(what: Said) -> bytes:
 def said_in(lines: Iterable[bytes]) -> Iterator[Said]:
     """What lines say; those that cannot be made out are passed over."""
     for line in lines:
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(*JSON_ERRORS):
             yield _decoder.decode(line)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
+from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.processes import module_command, module_environment
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hardware.topology import Topology
@@ -214,7 +215,7 @@ class Checkup(QObject):
         before = self.topology
         try:
             self.diagnosis = msgspec.json.decode(text, type=Diagnosis)
-        except msgspec.MsgspecError:
+        except JSON_ERRORS:
             crashed = status == QProcess.ExitStatus.CrashExit
             how = "in a crash, perhaps of the driver" if crashed else f"with exit code {code}"
             self._end(f"The examination ended {how}{': ' + said[-1] if said else ''}.")

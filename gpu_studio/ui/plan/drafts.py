@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from gpu_studio.common.cut_texts import cut
+from gpu_studio.common.json_text import json_line
 from gpu_studio.contract import (
     LockHeldError,
     lock,
@@ -77,7 +78,7 @@ class Drafts:
         """Save a draft, replacing the one of the same plan. Raises OSError."""
         make_private_directory(self._folder)
         draft = msgspec.structs.replace(draft, id=self._written_as(draft.id))
-        write_private(self._file(draft.id), msgspec.json.encode(draft))
+        write_private(self._file(draft.id), json_line(draft))
 
     def remove(self, key: str) -> None:
         """Delete the draft that was written or taken up here for this id, if there is one."""

@@ -34,6 +34,13 @@ def test_that_the_last_word_of_a_shell_is_heard_behind_a_line_that_was_cut(tmp_p
     assert supervisor.new() == [Gone(137)]
 
 
+def test_that_lines_that_nobody_can_have_said_are_passed_over(tmp_path: Path) -> None:
+    supervisor, _member = ends(tmp_path)
+    odd = (b'{"type":' + b"[" * 100_000, b'{"type":"gone","status":' + b"9" * 5000 + b"}", b"\xff")
+    (tmp_path / "said.jsonl").write_bytes(b"\n".join((*odd, b'{"type":"gone","status":1}\n')))
+    assert supervisor.new() == [Gone(1)]
+
+
 def test_that_what_a_full_disk_refuses_is_said_later_and_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
