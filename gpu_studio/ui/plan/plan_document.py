@@ -14,7 +14,7 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from gpu_studio import plan as plans
-from gpu_studio.common.paths import is_file
+from gpu_studio.common.paths import is_file, is_missing
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
 from gpu_studio.plan.files import read_text
 
@@ -339,6 +339,8 @@ def text_of(path: Path) -> str | None:
         return None
 
 
+UNREADABLE = "\0"
+"""With why, in place of a text that cannot be read: no text of a plan has such a letter."""
 SETTLE_MS = 100
 """An editor may empty a file before it writes it: it is read once it has come to rest."""
 
@@ -370,8 +372,17 @@ class PlanOnDisk(QObject):
 
     @property
     def text(self) -> str | None:
-        """What the file holds now; None if it is not there, or cannot be read as text."""
-        return text_of(self._document.path) if self._document.path else None
+        """What the file holds now; None if it is not there.
+
+        `UNREADABLE`, and why, if it is there and cannot be read as text.
+        """
+        path = self._document.path
+        if path is None or is_missing(path):
+            return None
+        try:
+            return read_text(path)
+        except PlanError as error:
+            return f"{UNREADABLE}{error}"
 
     @property
     def standing(self) -> Standing:

@@ -144,6 +144,26 @@ def test_that_a_file_which_became_no_plan_is_told_and_kept_until_one_decides(
     assert load(path).name == "mine"
 
 
+@pytest.mark.parametrize(
+    "content", ['name = "café"\n# notes'.encode("latin-1"), b"#" * 2**21], ids=["latin-1", "large"]
+)
+def test_that_a_file_which_became_unreadable_is_not_called_gone_nor_replaced_unseen(
+    window, path, qtbot, content
+) -> None:
+    edit_here(window)
+    path.write_bytes(content)
+    qtbot.waitUntil(lambda: strip(window).isVisible())
+    assert "is no plan that can be read now" in strip(window).words.text()
+    window.plan_files.save()
+    assert asked(window).windowTitle() == "Replace the changed file?"
+    assert path.read_bytes() == content
+    asked(window).buttons["Cancel"].click()
+    strip(window).keep.click()
+    assert not strip(window).isVisible()
+    window.plan_files.save()
+    assert load(path).training.epochs == 99
+
+
 def test_that_a_file_which_is_gone_is_told_and_saved_anew(window, path, qtbot) -> None:
     path.unlink()
     qtbot.waitUntil(lambda: strip(window).isVisible())
