@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.common.figures import MIB, size
+from gpu_studio.common.figures import MIB, size, size_from_mib
 from gpu_studio.plan.devices import Card, CardUser, Machine, PlannedDevice
 
 CONTEXT_MIB = 512
@@ -47,6 +47,14 @@ def beside_slices_mib(card: Card) -> int:
     None on a practice card, which has neither CUDA nor its libraries.
     """
     return 0 if card.practice else OUTSIDE_MIB
+
+
+def too_little_beside(beside_mib: int, left_mib: int, whose: str = "the slices") -> str:
+    """Say that a carve leaves less of its card than a process takes besides the slices."""
+    return (
+        f"CUDA itself needs about {size_from_mib(beside_mib)} besides {whose}, and "
+        f"{size_from_mib(left_mib)} are left"
+    )
 
 
 def kept_back_mib(card: Card, available_mib: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gpu_studio.common.figures import grouped, whole_mib
+from gpu_studio.plan.card_memory import beside_slices_mib, too_little_beside
 from gpu_studio.plan.carving import equal_slices
 from gpu_studio.plan.data import may_validate
 from gpu_studio.plan.devices import CPU, Machine, replica_count, replica_devices, visible_cards
@@ -134,21 +135,20 @@ def unused_cards(plan: Plan, machine: Machine) -> Iterator[Caution]:
         if plan.devices.memory_growth
         else ", and takes its memory."
     )
+    hide = "Hide it" if len(idle) == 1 else "Hide them"
     yield Caution(
-        "unused cards", text, why, Remedy("Hide them", lambda changed: only_used(changed, machine))
+        "unused cards", text, why, Remedy(hide, lambda changed: only_used(changed, machine))
     )
 
 
 def more_than_free(plan: Plan, machine: Machine) -> Iterator[Caution]:
-    """Slices that fit a card, but not besides what others use of it now."""
+    """Slices that fit a card, but not besides CUDA and what others use of it now."""
     for index, carve in enumerate(plan.devices.carve):
         card, total = machine.card(carve.device), sum(carve.slices_mib)
-        if (
-            card is None
-            or card.free_mib is None
-            or total <= card.free_mib
-            or total > (card.usable_mib or 0)
-        ):
+        if card is None or card.free_mib is None or total > (card.usable_mib or 0):
+            continue
+        left, beside = card.free_mib - total, beside_slices_mib(card)
+        if left >= beside:
             continue
         carves = plan.devices.carve
         fitting = Carve(
@@ -157,8 +157,14 @@ def more_than_free(plan: Plan, machine: Machine) -> Iterator[Caution]:
         text = (
             f"The slices of {card.title} take {whole_mib(total)}, and "
             f"{whole_mib(card.free_mib)} are free now."
+            if left < 0
+            else f"{too_little_beside(beside, left, f'the slices of {card.title}')}."
         )
-        why = "The slice that finds no room ends the run when it is first used."
+        why = (
+            "The slice that finds no room ends the run when it is first used."
+            if left < 0
+            else "The slice or the library that finds no room ends the run when it is first used."
+        )
         mend = changing(
             "Share what is free", "devices", carve=(*carves[:index], fitting, *carves[index + 1 :])
         )

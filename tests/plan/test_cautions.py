@@ -28,8 +28,8 @@ CASES = [
         "Cards alone",
     ),
     (TWO_CARDS, [MIRRORED, "training.batch_size=255"], "uneven batch", "Use 254"),
-    (TWO_CARDS, ["distribution.strategy=none"], "unused cards", "Hide them"),
-    (TWO_CARDS, [ONE_DEVICE, 'distribution.devices=["GPU:1"]'], "unused cards", "Hide them"),
+    (TWO_CARDS, ["distribution.strategy=none"], "unused cards", "Hide it"),
+    (TWO_CARDS, [ONE_DEVICE, 'distribution.devices=["GPU:1"]'], "unused cards", "Hide it"),
     (TWO_CARDS, [ONE_DEVICE, 'distribution.devices=["CPU:0"]'], "unused cards", "Hide them"),
     (
         ONE_CARD,
@@ -147,6 +147,18 @@ def test_that_a_card_without_room_is_warned_of_and_left_to_the_person():
     [caution] = cautions(plan, full)
     assert caution.name == "more than free on GPU:0"
     assert caution.mend is None
+
+
+def test_that_slices_that_leave_cuda_too_little_are_warned_of_as_beside_the_slices_themselves():
+    sizes = "slices_mib = [4096, 2800]"
+    plan = with_settings(a_plan(), [f'devices.carve=[{{ device = "GPU:0", {sizes} }}]'])
+    [caution] = cautions(plan, ONE_CARD)
+    assert caution.text == (
+        "CUDA itself needs about 1 GiB besides the slices of GPU 0, and 596 MiB are left."
+    )
+    assert caution.mend is not None
+    assert caution.mend.label == "Share what is free"
+    assert names(caution.mend.make(plan), ONE_CARD) == []
 
 
 def test_that_hiding_cards_keeps_the_devices_of_the_plan_under_their_new_names():

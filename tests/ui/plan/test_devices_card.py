@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gpu_studio.plan import Card, Carve, DeviceSettings, Machine, Plan
+from gpu_studio.plan.card_memory import OUTSIDE_MIB
 from gpu_studio.plan.carving import slices_of
 from gpu_studio.ui.plan.devices_card import LOW, DevicesCard, StripView
 from gpu_studio.ui.plan.plan_view import PlanView
@@ -138,9 +139,26 @@ def test_that_a_card_with_instances_of_its_own_is_carved_as_any_other(opened) ->
     bar = view(bench, name).bar
     bar.setFocus()
     QTest.keyClick(bar, Qt.Key.Key_S)
-    assert sum(slices_of(bench.plan, name, mig)) == 40_192 - 125
+    assert sum(slices_of(bench.plan, name, mig)) == 40_192 - 125 - OUTSIDE_MIB
     assert bench.plan.devices.visible == (name,)
     assert "one at a time" in view(bench, "MIG-2").bar.accessibleDescription()
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_S, Qt.Key.Key_Insert], ids=["split", "add"])
+def test_that_dividing_a_whole_card_leaves_what_cuda_needs_and_brings_no_warning(
+    opened, key
+) -> None:
+    bench = opened(cards(1), Plan())
+    bar = view(bench, "GPU:0").bar
+    bar.setFocus()
+    QTest.keyClick(bar, key)
+    sizes = slices_of(bench.plan, "GPU:0", bench.machine)
+    assert len(sizes) == 2
+    assert sum(sizes) == 81_559 - 512 - 593 - OUTSIDE_MIB
+    assert view(bench, "GPU:0").problem.text == ""
+    QTest.keyClick(bar, Qt.Key.Key_Delete)
+    QTest.keyClick(bar, Qt.Key.Key_Delete)
+    assert slices_of(bench.plan, "GPU:0", bench.machine) == ()
 
 
 def test_that_a_hidden_card_says_so_and_is_not_cut(opened) -> None:

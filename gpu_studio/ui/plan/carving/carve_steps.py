@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_studio.common.figures import whole_mib
-from gpu_studio.plan.carving import Carved
+from gpu_studio.plan.carving import CardSlices, Carved
 from gpu_studio.plan.rules.device_rules import LEAST_MIB, MOST_SLICES
 from gpu_studio.ui.plan.carving.strips import Track
 
@@ -46,7 +46,16 @@ def nudged(track: Track, index: int, by: int) -> Carved:
 
 def split(track: Track, index: int) -> Carved:
     """A slice cut in two."""
-    return Carved(track.device, track.cut.halved(index), f"split {track.name(index)}")
+    return Carved(track.device, _to_divide(track).halved(index), f"split {track.name(index)}")
+
+
+def _to_divide(track: Track) -> CardSlices:
+    """The slices; of a whole card what it has free but for what a process takes besides slices.
+
+    A card that is too small for that is divided whole.
+    """
+    size = track.cut.sizes[0] - track.beside
+    return track.cut if track.sizes or size < 2 * LEAST_MIB else CardSlices.of((size,))
 
 
 def merged(track: Track, index: int) -> Carved:
@@ -65,7 +74,7 @@ def removed(track: Track, index: int) -> Carved:
 
 def added(track: Track) -> Carved:
     """Add a slice."""
-    cut = track.cut
+    cut = _to_divide(track)
     cut = cut.with_another(track.capacity, track.beside) if track.sizes else cut.halved(0)
     return Carved(track.device, cut, f"add a slice to {track.physical}")
 

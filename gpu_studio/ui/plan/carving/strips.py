@@ -21,7 +21,7 @@ from gpu_studio.plan import (
     physical_name,
     title_of,
 )
-from gpu_studio.plan.card_memory import beside_slices_mib, held_by
+from gpu_studio.plan.card_memory import beside_slices_mib, held_by, too_little_beside
 from gpu_studio.plan.carving import CardSlices, capacity_mib, slices_of
 from gpu_studio.ui.kit import sentence
 from gpu_studio.ui.kit.device_place import places
@@ -419,6 +419,5 @@ def caution_of(track: Track) -> str:
             f"{size_from_mib(-free)} of this is in use by other programs now, which must end first"
         )
     if free < track.beside:
-        needed, left = size_from_mib(track.beside), size_from_mib(free)
-        return f"CUDA itself needs about {needed} besides the slices, and {left} are left"
+        return too_little_beside(track.beside, free)
     return ""
