@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gpu_studio.runs.results.comparison import Comparison, ComparisonRow
-from gpu_studio.ui.kit import HEADER, Button, CardFrame, Label, Table, ThemeManager, font
+from gpu_studio.ui.kit import HEADER, Button, CardFrame, FontRole, Label, Table, ThemeManager, font
 from gpu_studio.ui.kit.fields import Switch
 
 Index = QModelIndex | QPersistentModelIndex
@@ -133,7 +133,7 @@ def _bare(text: str) -> str:
     return text[1:-1] if quoted and "\\" not in text else text
 
 
-_NAMES, _LEAST = (150, 196), 116
+_NAMES, _LEAST, _MOST = (150, 196), 116, 176
 _SHARE_OF_NAMES, _ROOMY, _AROUND = 0.36, 150, 4
 _PAIR, _LEAST_OF_PAIR = 2, 92
 """Of two runs both are in sight at once, also where that makes their columns narrow."""
@@ -218,19 +218,28 @@ class _Sheet(Table):
         width = self.viewport().width()
         usual = min(max(round(width * _SHARE_OF_NAMES), least), most)
         names = max(usual, min(self._wanted_by_names(), width - runs * _ROOMY))
-        each = max((width - names) // runs, _LEAST if runs > _PAIR else _LEAST_OF_PAIR)
+        each = max((width - names) // runs, self._least(runs) if runs > _PAIR else _LEAST_OF_PAIR)
         self.setColumnWidth(0, names)
         for column in range(1, runs + 1):
             self.setColumnWidth(column, each)
 
     def _wanted_by_names(self) -> int:
-        metrics, model = QFontMetrics(font("mono")), self.model()
-        names = (str(model.index(row, 0).data()) for row in range(model.rowCount()))
-        return (
-            2 * _SIDE
-            + _AROUND
-            + max((metrics.horizontalAdvance(name) for name in names), default=0)
+        return self._wanted("mono", [0])
+
+    def _least(self, runs: int) -> int:
+        """How wide the columns of many runs are at the least: figures are read in full."""
+        return min(max(_LEAST, self._wanted("strong", range(1, runs + 1))), _MOST)
+
+    def _wanted(self, role: FontRole, columns: Iterable[int]) -> int:
+        """How wide the longest text in these columns is, and what is around it."""
+        metrics, model = QFontMetrics(font(role)), self.model()
+        texts = (
+            str(model.index(row, column).data())
+            for column in columns
+            for row in range(model.rowCount())
         )
+        longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
+        return 2 * _SIDE + _AROUND + longest
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Share the new width."""

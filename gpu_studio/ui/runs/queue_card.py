@@ -16,7 +16,7 @@ from gpu_studio.ui.runs.queue_model import QueueModel
 MOST_ROWS, FEWEST_ROWS = 4, 2
 LOW = 700
 """Under so many pixels of the page the runs need the space more than the queue."""
-_WIDTHS = {0: 200, 1: 170}
+_WIDTHS = {0: 200, 1: 200}
 _HOW, _HOW_WHOLE = "started in the background", "They start with or without this window"
 _BUTTONS = (
     ("queue_up", "Up"),

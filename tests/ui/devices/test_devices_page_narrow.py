@@ -20,6 +20,7 @@ from gpu_studio.contract.samples import (
     SlowFigures,
 )
 from gpu_studio.contract.samples import encode as line
+from gpu_studio.hardware.sampler.card import NOT_IN_MIG
 from gpu_studio.ui.devices.devices_page import DevicesPage
 from gpu_studio.ui.devices.devices_table import (
     MEMORY,
@@ -38,6 +39,8 @@ from gpu_studio.ui.machine.sampler import SamplerClient
 
 SMALLEST = (940, 624)
 """What the smallest window, 1024 × 680, leaves for a page."""
+USUAL = (1196, 724)
+"""What a window of 1280 × 800 leaves."""
 PADDING = 24
 
 
@@ -103,6 +106,14 @@ def test_that_every_figure_of_eight_cards_is_written_out(page) -> None:
                 assert metrics.horizontalAdvance(text_of(row, column)) <= room, text_of(row, column)
         room = shown.table.columnWidth(MEMORY) - PADDING - 36 - 12
         assert metrics.horizontalAdvance(row.memory) <= room, row.memory
+
+
+def test_that_a_usual_window_says_in_full_why_a_card_in_mig_mode_has_no_utilisation(page) -> None:
+    shown = page(1)
+    shown.resize(*USUAL)
+    room = shown.table.columnWidth(UTILISATION) - PADDING
+    assert QFontMetricsF(font("text")).horizontalAdvance(NOT_IN_MIG) <= room
+    assert shown.table.columnWidth(MEMORY) - PADDING - 36 - 12 >= 100
 
 
 def test_that_processes_are_told_with_number_command_user_and_card(page, qtbot) -> None:

@@ -7,11 +7,12 @@ import shutil
 import pytest
 from made_runs import Script, make_run
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontMetrics, QGuiApplication
 from window_pages import with_runs
 
 from gpu_studio.runs.results.comparison import ComparisonRow
 from gpu_studio.runs.results.prediction import Prediction, write
+from gpu_studio.ui.kit.theme import font
 from gpu_studio.ui.runs.differs_card import IS_BEST_ROLE, MARK, ComparisonModel
 from gpu_studio.ui.runs.lower_part import TOO_MANY
 from gpu_studio.ui.runs.runs_model import COLOUR_ROLE, LOSS, RUN
@@ -199,6 +200,30 @@ def test_that_plans_come_first_and_the_best_is_marked_not_only_by_weight(
     ]
     assert marked
     assert all(index.data().startswith(MARK) for index in marked)
+
+
+def test_that_figures_of_three_runs_are_read_in_full_in_the_smallest_window(
+    window: MainWindow, qtbot
+) -> None:
+    window.resize(1024, 680)
+    click(qtbot, window, "a")
+    click(qtbot, window, "c", SHIFT)
+    read(qtbot, window)
+    differs, metrics = window.run_list.page.outcome.differs, QFontMetrics(font("strong"))
+    qtbot.mouseClick(differs.only, LEFT)
+    table, model = differs.table, differs.model
+    texts = [
+        (column, model.index(row, column).data())
+        for row in range(model.rowCount())
+        for column in range(1, 4)
+    ]
+    assert any("samples/s" in text for _, text in texts)
+    cut = [
+        text
+        for column, text in texts
+        if metrics.horizontalAdvance(text) + 24 > table.columnWidth(column)
+    ]
+    assert cut == []
 
 
 def test_that_what_all_share_is_left_out_until_it_is_asked_for(window: MainWindow, qtbot) -> None:
