@@ -410,13 +410,22 @@ class PlanOnDisk(QObject):
         self._reported = (self._watched, self._document.base_text)
         if watched := [*self._watcher.files(), *self._watcher.directories()]:
             self._watcher.removePaths(watched)
-        if self._watched is not None:
-            self._watcher.addPath(str(self._watched.parent))
         self._watch_file()
         self._timer.start()  # the file may have changed since its draft was written
 
     def _watch_file(self) -> None:
-        """Watch the file itself as well: a replaced file is another one to the system."""
+        """Watch the file and its folder, or of a folder that is gone what was around it.
+
+        A replaced file is another one to the system, and a folder put back is another one, too.
+        """
         path = self._watched
-        if path is not None and str(path) not in self._watcher.files() and is_file(path):
+        if path is None:
+            return
+        there = (each for each in path.parents if not is_missing(each))
+        folder = str(next(there, path.parent))
+        if others := [each for each in self._watcher.directories() if each != folder]:
+            self._watcher.removePaths(others)
+        if folder not in self._watcher.directories():
+            self._watcher.addPath(folder)
+        if str(path) not in self._watcher.files() and is_file(path):
             self._watcher.addPath(str(path))

@@ -10,6 +10,7 @@ from typing import Literal
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
+from gpu_studio.common.paths import is_missing
 from gpu_studio.plan import Plan
 from gpu_studio.ui.kit import GRID, Button, Paragraph, let_go_of_focus
 from gpu_studio.ui.plan.plan_document import PlanDocument, PlanOnDisk, plan_in
@@ -40,13 +41,17 @@ class DiskChanges(QObject):
     @property
     def words(self) -> str:
         """The conflict in a sentence; empty where there is none."""
-        name = self._document.path.name if self._document.path else ""
+        path = self._document.path
+        name = path.name if path else ""
         changed = f"{name} was changed by another program, and"
+        gone = f"{name} is no longer there. Saving writes it again."
+        if path is not None and is_missing(path.parent):
+            gone = f"The folder of {name} is no longer there. Save the plan to another place."
         return {
             "": "",
             "changed": f"{changed} has changes here that are not saved.",
             "broken": f"{changed} is no plan that can be read now.",
-            "gone": f"{name} is no longer there. Saving writes it again.",
+            "gone": gone,
         }[self.conflict]
 
     def look(self) -> None:

@@ -19,8 +19,10 @@ from gpu_studio.ui.window.main_window import MainWindow
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    save(Plan(name="mine"), tmp_path / "mine.plan.toml")
-    return tmp_path / "mine.plan.toml"
+    made = tmp_path / "plans" / "mine.plan.toml"
+    made.parent.mkdir()
+    save(Plan(name="mine"), made)
+    return made
 
 
 @pytest.fixture
@@ -171,6 +173,19 @@ def test_that_a_file_which_is_gone_is_told_and_saved_anew(window, path, qtbot) -
     window.plan_files.save()
     assert load(path).name == "mine"
     assert not strip(window).isVisible()
+
+
+def test_that_a_folder_that_was_moved_away_is_told_until_it_is_put_back(
+    window, path, qtbot
+) -> None:
+    edit_here(window)
+    away = path.parent.rename(path.parent.with_name("away"))
+    window.plan_files.disk.look()
+    assert strip(window).isVisible()
+    assert "The folder of mine.plan.toml is no longer there" in strip(window).words.text()
+    assert "Save the plan to another place" in strip(window).words.text()
+    away.rename(path.parent)
+    qtbot.waitUntil(lambda: not strip(window).isVisible())
 
 
 def test_that_the_window_s_own_saving_is_no_change_by_another(window, path, qtbot) -> None:
