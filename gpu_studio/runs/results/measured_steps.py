@@ -16,6 +16,7 @@ from gpu_studio.plan import (
     Training,
 )
 from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.labels import title_of
 from gpu_studio.runs.reading.event_file import first_of
 
 MOST_RUNS: Final = 200
@@ -24,9 +25,9 @@ MOST_RUNS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class MeasuredStep:
-    """A step that was measured in `run` (its id)."""
+    """A step that was measured in a run, of this `title`."""
 
-    run: str
+    title: str
     timeline: Timeline
 
 
@@ -49,7 +50,7 @@ class MeasuredSteps:
         for run in self.alike(plan):
             timeline = _timeline(run)
             if timeline is not None:
-                return MeasuredStep(run.id, timeline)
+                return MeasuredStep(title_of(run), timeline)
         return None
 
     def alike(self, plan: AbsolutePlan) -> Iterator[RunDirectory]:

@@ -211,6 +211,7 @@ class ChangesTab(QWidget):
         self._nothing = Paragraph(NOTHING, "caption")
         self._view: PlanView | None = None
         self._other: tuple[str, Plan] | None = None
+        self._compared: tuple[Path | None, Plan | None] = (None, None)
         row, column = QHBoxLayout(), QVBoxLayout(self)
         row.addWidget(self.compared_text)
         row.addStretch(1)
@@ -222,15 +223,30 @@ class ChangesTab(QWidget):
         column.addWidget(self.table, 1)
         column.addStretch(0)
 
-    def compare(self, path: Path, plan: Plan) -> None:
-        """Compare the open plan with that of another file."""
-        self._other = (path.name, plan)
+    def compare(self, name: str, plan: Plan) -> None:
+        """Compare the open plan with another of this name, until another one is opened.
+
+        What the open plan's own file held is another plan until that is read again or replaced.
+        """
+        self._other = (name, plan)
+        self._compared = self._open
         self._compare()
 
     def show_view(self, view: PlanView) -> None:
         """Show how the plan differs."""
         self._view = view
+        if self._other is not None and self._open != self._compared:
+            self._other = None
         self._compare()
+
+    @property
+    def _open(self) -> tuple[Path | None, Plan | None]:
+        """What a comparison with the other plan lasts as long as."""
+        if self._view is None or self._other is None:
+            return None, None
+        path = self._view.path
+        own = path is None or path.name == self._other[0]
+        return path, self._view.stored if own else None
 
     def _compare(self) -> None:
         if self._view is None:

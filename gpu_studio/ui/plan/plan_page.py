@@ -150,9 +150,9 @@ class PlanPage(Page):
         """Open a tab once there is a plan; a tab that no longer exists is ignored."""
         self.workspace.begin_with(name)
 
-    def compare(self, path: Path, plan: Plan) -> None:
-        """Show the differences between the open plan and that of another file."""
-        self.workspace.open("Changes").compare(path, plan)  # type: ignore[attr-defined]
+    def compare(self, name: str, plan: Plan) -> None:
+        """Show the differences between the open plan and another of this name."""
+        self.workspace.open("Changes").compare(name, plan)  # type: ignore[attr-defined]
 
     def repair(self, path: Path, text: str, edited: str | None = None) -> None:
         """Show the text of a broken plan file, as it was `edited` before, to be corrected."""

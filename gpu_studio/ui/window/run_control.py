@@ -24,6 +24,7 @@ from gpu_studio.contract import NoLocksError, RunDirectory
 from gpu_studio.contract.consent import allow_shell, is_shell_allowed
 from gpu_studio.hardware import accompany
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
+from gpu_studio.runs.labels import title_of
 from gpu_studio.runs.sources import not_allowed
 from gpu_studio.runs.state import live_run
 from gpu_studio.ui.kit import Notice
@@ -389,7 +390,7 @@ class RunPlans(QObject):
             self._plan_files.take(plan, lambda: then(plan))
 
     def _compare(self, run: RunDirectory) -> None:
-        self._pages.plan.compare(Path(run.id), plans.load(run.plan_file))
+        self._pages.plan.compare(title_of(run), plans.load(run.plan_file))
         say_practised(self._services.notice, run)
 
 

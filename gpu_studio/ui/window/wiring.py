@@ -302,7 +302,7 @@ def connect_plans(files: PlanFiles, scripts: Scripts, services: Services, pages:
 
     def compare(path: Path, plan: Plan) -> None:
         pages.turn_to("plan")
-        pages.plan.compare(path, plan)
+        pages.plan.compare(path.name, plan)
 
     say, settle = services.notice.say, services.notice.settle
     files.failed.connect(lambda text: say(text, "bad", about=FILE))

@@ -20,6 +20,8 @@ from gpu_studio.plan import (
     save,
     with_absolute_files,
 )
+from gpu_studio.runs.catalogue import numbered
+from gpu_studio.runs.labels import title_of
 from gpu_studio.runs.results.measured_steps import MeasuredSteps, what_a_step_depends_on
 
 HERE = Path("/nowhere")
@@ -30,6 +32,7 @@ def ran(runs: Path, plan: Plan, *, measured: bool = True) -> RunDirectory:
     run = make_run(runs, Script(trained=0.2))
     save(plan, run.plan_file)
     tell(run, mlp_placement(), *([mlp_timeline()] if measured else []))
+    numbered(runs)
     return run
 
 
@@ -41,7 +44,7 @@ def test_that_the_newest_run_of_the_plan_gives_the_step(runs_dir: Path) -> None:
     new = ran(runs_dir, PLAN)
     found = steps.newest(PLAN)
     assert found is not None
-    assert (found.run, found.timeline.tasks) == (new.id, mlp_timeline().tasks)
+    assert (found.title, found.timeline.tasks) == (title_of(new), mlp_timeline().tasks)
 
 
 def test_that_a_newer_run_that_has_measured_nothing_does_not_hide_it(runs_dir: Path) -> None:
@@ -50,7 +53,7 @@ def test_that_a_newer_run_that_has_measured_nothing_does_not_hide_it(runs_dir: P
     ran(runs_dir, PLAN, measured=False)
     found = MeasuredSteps(runs_dir).newest(PLAN)
     assert found is not None
-    assert found.run == old.id
+    assert found.title == title_of(old)
 
 
 def other_plans() -> dict[str, Plan]:
@@ -121,4 +124,4 @@ def test_that_runs_that_cannot_be_read_are_passed_over(runs_dir: Path) -> None:
     unread.events_file.mkdir()
     found = MeasuredSteps(runs_dir).newest(PLAN)
     assert found is not None
-    assert found.run == good.id
+    assert found.title == title_of(good)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from made_machines import WITHOUT_CARDS
@@ -16,8 +17,10 @@ PLAN = Plan(name="mine", training=Training(epochs=3))
 CTRL = Qt.KeyboardModifier.ControlModifier
 
 
-def view(plan: Plan = PLAN, written: str = "", stored: Plan | None = None) -> PlanView:
-    return PlanView(plan, WITHOUT_CARDS, stored=stored, text=lambda: written)
+def view(
+    plan: Plan = PLAN, written: str = "", stored: Plan | None = None, path: Path | None = None
+) -> PlanView:
+    return PlanView(plan, WITHOUT_CARDS, stored=stored, text=lambda: written, path=path)
 
 
 @pytest.fixture
@@ -98,7 +101,7 @@ def test_that_a_plan_changed_elsewhere_is_shown(tab: FileTab, changes: list[Chan
     assert changes == []
 
 
-def test_that_changes_are_held_against_the_file_or_another_plan(qtbot, tmp_path) -> None:
+def test_that_changes_are_held_against_the_file_or_another_plan(qtbot) -> None:
     tab = ChangesTab(QAction("Compare"))
     qtbot.addWidget(tab)
     tab.show_view(view(stored=Plan(name="stored", training=Training(epochs=3))))
@@ -106,6 +109,28 @@ def test_that_changes_are_held_against_the_file_or_another_plan(qtbot, tmp_path)
         ("name", '"stored"', '"mine"')
     ]
     assert tab.compared_text.text() == "1 field not as in the plan that it began as"
-    tab.compare(tmp_path / "other.plan.toml", PLAN)
+    tab.compare("other.plan.toml", PLAN)
     assert tab.model.rows == ()
     assert tab.compared_text.text() == "The same as other.plan.toml"
+
+
+def test_that_another_plan_is_compared_until_the_open_one_is_left_or_its_own_file_written(
+    qtbot,
+) -> None:
+    tab, own, theirs = (
+        ChangesTab(QAction("Compare")),
+        Path("/own.toml"),
+        replace(PLAN, name="theirs"),
+    )
+    qtbot.addWidget(tab)
+    tab.show_view(view(path=own, stored=PLAN))
+    tab.compare("other.plan.toml", theirs)
+    tab.show_view(view(replace(PLAN, name="edited"), path=own, stored=theirs))
+    assert tab.compared_text.text() == "1 field not as in other.plan.toml"
+    tab.show_view(view(path=Path("/next.toml"), stored=PLAN))
+    assert tab.compared_text.text() == "The same as next.toml, its file"
+    tab.show_view(view(path=own, stored=theirs))
+    tab.compare("own.toml", theirs)
+    assert tab.compared_text.text() == "1 field not as in own.toml"
+    tab.show_view(view(path=own, stored=PLAN))
+    assert tab.compared_text.text() == "The same as own.toml, its file"

@@ -108,6 +108,8 @@ def test_that_saving_over_a_change_that_nobody_saw_asks_first(window, path, qtbo
     asked(window).buttons["Replace it"].click()
     assert (load(path).training.batch_size, load(path).training.epochs) == (32, 99)
     assert not strip(window).isVisible()
+    changes = window.plan_page.workspace.editor("Changes")
+    assert changes.compared_text.text() == "The same as mine.plan.toml, its file"
 
 
 def test_that_the_file_can_be_read_again_and_undo_brings_the_edits_back(

@@ -17,6 +17,7 @@ from gpu_studio.plan import Plan, load, save, starter
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.plan.edits.training import set_optimizer, set_training
 from gpu_studio.runs import catalogue
+from gpu_studio.runs.labels import title_of
 from gpu_studio.ui.kit.basic_widgets import PrimaryButton
 from gpu_studio.ui.plan.resuming import ResumingStrip
 from gpu_studio.ui.window.main_window import MainWindow
@@ -160,6 +161,8 @@ def test_that_a_runs_plan_is_duplicated_under_a_new_name_and_held_against_it(
     assert [changes.model.index(row, 0).data() for row in range(changes.model.rowCount())] == [
         "name"
     ]
+    assert changes.compared_text.text() == f"1 field not as in {title_of(run)}"
+    assert title_of(run) != run.id
     window.run_plans.duplicate(run)
     assert window.document.plan.name == f"{name} (2)"
 

@@ -208,7 +208,7 @@ class LayersTab(QWidget):
             self.timeline.show_measured(None)
             return
         colours = places(logical_devices(view.plan, view.machine), view.machine)
-        self.timeline.show_measured(measured_picture(known.timeline, colours, known.run))
+        self.timeline.show_measured(measured_picture(known.timeline, colours, known.title))
 
     def _show_note(self, found: Forecast | None, step: StepTimeline | None) -> None:
         """Say that another way would be faster."""

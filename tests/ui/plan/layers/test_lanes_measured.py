@@ -18,6 +18,8 @@ from plan_bench import Bench
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import Plan, save
+from gpu_studio.runs.catalogue import numbered
+from gpu_studio.runs.labels import title_of
 from gpu_studio.ui.kit.step_view import LEFT, OWN_SCALE, StepPicture, TimelineView, measured_picture
 from gpu_studio.ui.plan.layers.layers_tab import LayersTab
 
@@ -29,6 +31,7 @@ def trained(runs: Path, plan: Plan) -> RunDirectory:
     run = make_run(runs, Script(trained=0.2))
     save(plan, run.plan_file)
     tell(run, mlp_placement(), mlp_timeline())
+    numbered(runs)
     return run
 
 
@@ -61,7 +64,8 @@ def test_that_the_step_of_a_run_of_this_plan_is_drawn_under_the_prediction(
     qtbot.waitUntil(lambda: shown(tab) == [f"measured step on {name}" for name in CPUS])
     caption = tab.timeline.measured.caption.text()
     assert caption.startswith("measured step 21.0 ms · bubble 51 % · step 3 of ")
-    assert run.id in caption
+    assert f"step 3 of {title_of(run)}, " in caption
+    assert title_of(run).startswith("#1 ")
     # Its prediction is by FLOPs: two lengths that cannot be compared are not drawn as if they
     # could.
     assert caption.endswith(OWN_SCALE)
