@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,6 +36,14 @@ RUN_HELP: Final = (
     "the run: its number (7), its id, the beginning or any other part of it that no other run has, "
     "the path of its folder, or: latest"
 )
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that escapes what it says of a wrong argument, as all output is."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end the process."""
+        super().error(escaped(message))
 
 
 def make(

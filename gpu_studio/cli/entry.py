@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -18,6 +19,7 @@ from gpu_studio.cli.command import (
     INTERRUPTED,
     OK,
     REFUSED,
+    CommandParser,
     RefusedError,
     add_runs_dir,
     make,
@@ -143,16 +145,22 @@ def run_window(argv: Sequence[str] | None = None) -> int:
 
     if completion.is_asked():
         completion.complete(make_window_parser())
-    arguments = _words(argv)
 
     def work() -> int:
-        return _in_words_if_refused(lambda: _open_window(arguments))
+        return _in_words_if_refused(lambda: _open_window(_words(argv)))
 
     return work() if has_terminal() else with_errors_shown(work)
 
 
+_NO_VALUE: Final = re.compile(r"--[\w-]+=--|-\w=?--")
+
+
 def _words(argv: Sequence[str] | None) -> list[str]:
-    return list(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    # argparse takes such a value for the end of the options, and hands over an empty list.
+    if wrong := next(filter(_NO_VALUE.fullmatch, words), ""):
+        raise RefusedError(f"{wrong} names no value: write one behind the option.")
+    return words
 
 
 def _in_words_if_refused(work: Callable[[], int]) -> int:
@@ -258,7 +266,7 @@ def make_parser(command: str = "") -> argparse.ArgumentParser:
 
     A command is parsed alike by both. Where none is named, all are needed: the help lists them.
     """
-    parser = make(argparse.ArgumentParser, "gpu-studio", _OVERVIEW, _EXAMPLES)
+    parser = make(CommandParser, "gpu-studio", _OVERVIEW, _EXAMPLES)
     # A command that writes of all commands makes the parser of all.
     parser.set_defaults(
         handler=None, trains=False, plan=None, make_parser=make_parser, given=parser
@@ -344,9 +352,7 @@ def _check(chosen: argparse.Namespace) -> None:
 
 def make_window_parser() -> argparse.ArgumentParser:
     """Make the parser of `gpu-studio-window`, which opens the window and does nothing else."""
-    parser = make(
-        argparse.ArgumentParser, "gpu-studio-window", "Open the window.", _WINDOW_EXAMPLES
-    )
+    parser = make(CommandParser, "gpu-studio-window", "Open the window.", _WINDOW_EXAMPLES)
     _add_window_options(parser)
     parser.add_argument(
         "plan", metavar="FILE", nargs="?", type=Path, help="the plan or study file to open"

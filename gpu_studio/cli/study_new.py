@@ -90,6 +90,8 @@ def _new(chosen: argparse.Namespace) -> int:
     plan = plans.load(chosen.plan) if chosen.plan else spread(machine)
     stem = chosen.plan.name.partition(".")[0] if chosen.plan else slug(plan.name)
     target = chosen.to or Path(f"{stem}-{chosen.template}{SUFFIX}")
+    if not target.name:
+        raise RefusedError(f"{target} is a folder: name a file with --to.")
     path = chosen.plan or target.with_name(f"{stem}.plan.toml")
     refuse_to_replace([target, *([] if chosen.plan else [path])], force=chosen.force)
     largest = _largest(chosen, plan, path.parent, machine)

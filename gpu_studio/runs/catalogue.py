@@ -245,7 +245,8 @@ def _version(run: RunDirectory) -> EventsVersion:
 
 
 LATEST: Final = "latest"
-_NUMBER: Final = re.compile(r"(#?)([1-9][0-9]*)")
+_NUMBER: Final = re.compile(r"(#?)([1-9][0-9]{0,17})")
+"""No folder has more runs; longer numbers Python may refuse to read."""
 
 
 def find(runs: Path, text: str, *, elsewhere: bool = False) -> RunDirectory:

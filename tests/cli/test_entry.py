@@ -15,6 +15,7 @@ from gpu_studio.cli import entry, main, window, without_terminal
 from gpu_studio.common import figures
 from gpu_studio.common.choices import settings_path
 from gpu_studio.hardware.simulated import VARIABLE
+from gpu_studio.runs.catalogue import Catalogue
 from gpu_studio.runs.launch import trainer_environment
 
 COMMANDS = [
@@ -85,6 +86,37 @@ def test_that_wrong_arguments_are_refused_with_2(gpu_studio, arguments):
     answer = gpu_studio(*arguments.split())
     assert answer.code == 2
     assert answer.err.startswith("usage: gpu-studio")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("export", "x.plan.toml", "--to=--"),
+        ("runs", "note", "x", "-m=--"),
+        ("runs", "note", "x", "-m--"),
+        ("train", "--name=--"),
+        ("devices", "--simulate=--"),
+        ("runs", "show", "9" * 5000),
+        ("runs", "restore", "9" * 5000),
+        ("runs", "show", "#" + "9" * 5000),
+        ("study", "new", "sweep", "--to="),
+        ("study", "new", "sweep", "--to=/"),
+    ],
+)
+def test_that_a_value_that_is_none_is_refused_without_a_traceback(gpu_studio, runs_dir, arguments):
+    make_run(runs_dir, Script(name="x", epochs=1, steps=6, trained=1, ending="completed"))
+    Catalogue(runs_dir).summaries()
+    answer = gpu_studio("--runs-dir", runs_dir, *arguments)
+    assert answer.code == 2
+    assert answer.err.startswith("gpu-studio: ")
+
+
+@pytest.mark.parametrize("job", ["\x1b]0;PWN\x07", "\u202eabc"])
+def test_that_what_is_said_of_a_wrong_argument_commands_no_terminal(gpu_studio, job):
+    answer = gpu_studio("cluster", "follow", job)
+    assert answer.code == 2
+    assert job not in answer.err
+    assert "is no number of a job" in answer.err
 
 
 def test_that_an_unknown_option_is_refused_with_the_usage_of_the_command_it_was_given_to(
