@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("gpu-studio", "tensorflow", "keras", "numpy")
+MOST_CODE = 1 << 20
+"""Bytes of a file of code that are looked at."""
 END_BYTES = 1 << 20
 MOST_FILES = 20_000
 CONNECT_S = 3.0
@@ -110,11 +112,13 @@ def default_address() -> str:
 
 
 def digest_of_file(name: str) -> str:
-    """A digest of all that a file holds, or why it cannot be read."""
+    """A digest of all that a file of code holds, or why it cannot be read."""
     if not Path(name).is_file():  # a pipe would be read for ever
         return NO_FILE
     try:
-        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        with Path(name).open("rb") as file:
+            # What is longer is no program, and no run takes it for one.
+            return hashlib.sha256(file.read(MOST_CODE)).hexdigest()
     except OSError as error:
         return f"! {error.strerror}"
 

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shlex
 import socket
 import tempfile
 from collections.abc import Callable, Sequence
@@ -128,7 +129,11 @@ def _of_folder(cluster: Cluster, runs: Path) -> list[Finding]:
     folder = Path((cluster.slurm or Slurm()).folder or runs)
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         found = f"{folder} is no folder that can be written to here."
-        return [Finding("folder", "bad", "Shared folder", found, (f"mkdir -p {folder}",))]
+        return [
+            Finding(
+                "folder", "bad", "Shared folder", found, (f"mkdir -p {shlex.quote(str(folder))}",)
+            )
+        ]
     kind = filesystem_of(folder)
     if kind in _LOCAL_DISKS:
         found = (

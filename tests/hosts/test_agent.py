@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import socket
@@ -69,6 +70,15 @@ def test_that_a_port_in_use_is_told(tmp_path: Path) -> None:
         view, other = met(tmp_path, held.getsockname()[1], 0)
     assert (view.port, "in use" in view.port_error) == (0, True)
     assert list(other.reached) == []
+
+
+def test_that_no_file_is_read_beyond_what_a_program_may_have(tmp_path: Path) -> None:
+    endless, code = tmp_path / "endless.py", tmp_path / "code.py"
+    with endless.open("wb") as file:
+        file.truncate(1 << 40)
+    code.write_text("x = 1\n")
+    assert len(agent.digest_of_file(str(endless))) == 64
+    assert agent.digest_of_file(str(code)) == hashlib.sha256(b"x = 1\n").hexdigest()
 
 
 def test_that_data_are_told_by_their_size_and_their_ends(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shlex
 import socket
 import subprocess
 import sys
@@ -69,6 +70,13 @@ def test_that_a_run_is_refused_in_words_where_its_workers_could_not_start(tmp_pa
         in_use = plan_of(tmp_path, trusted, f"cluster.port={port}")
         (problem,) = machine_problems(in_use, tmp_path)
     assert "address already in use. End the program that listens there" in str(problem)
+
+
+def test_that_a_folder_of_the_plans_is_advised_as_one_word_of_the_shell(tmp_path: Path) -> None:
+    folder = str(tmp_path / "a b; touch c")
+    plan = plan_of(tmp_path, "cluster.start=slurm", f"cluster.slurm.folder={folder}")
+    (found,) = (each for each in examined(plan, tmp_path) if each.check == "folder")
+    assert [shlex.split(each) for each in found.mend] == [["mkdir", "-p", folder]]
 
 
 def first_of_two_free() -> int:
