@@ -129,7 +129,9 @@ def _look_once(sampler: Supervisor) -> MachinePicture:
 
     picture = MachinePicture()
     end = time.monotonic() + PATIENCE
-    while not _is_complete(picture):
+    hosts = 0
+    # The first CPU sample has nothing to compare with; a short recording has no second one.
+    while not (picture.seen >= ONE_LOOK and (hosts > 1 or _knows_cpu(picture))):
         if time.monotonic() > end:
             text = (
                 picture.notes[-1].words
@@ -139,12 +141,12 @@ def _look_once(sampler: Supervisor) -> MachinePicture:
             raise RefusedError(f"the devices cannot be listed: {text}")
         for line in sampler.lines(POLL):
             _take(picture, line)
+            hosts += line.startswith(b'{"sample":"host"')
     return picture
 
 
-def _is_complete(picture: MachinePicture) -> bool:
-    # The first CPU sample has nothing to compare with.
-    return picture.seen >= ONE_LOOK and bool(picture.host and picture.host.cpu_percent is not None)
+def _knows_cpu(picture: MachinePicture) -> bool:
+    return picture.host is not None and picture.host.cpu_percent is not None
 
 
 def _take(picture: MachinePicture, line: bytes) -> None:
@@ -199,11 +201,17 @@ def _go_on(chosen: argparse.Namespace) -> int:
 
 def _recorder(path: Path) -> Recorder:
     from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
+    from gpu_studio.hardware.simulated.recording import recorded
+    from gpu_studio.hardware.source import SimulationError
 
     try:
+        if path.is_file() and path.stat().st_size:
+            next(recorded(path))  # what it holds is gone on with
         return Recorder(path, follow=True)
     except BeingRecordedError as error:
         raise RefusedError(f"{error}: record into another file") from error
+    except SimulationError:
+        raise RefusedError(f"{path} is there, and no recording: record into another file") from None
 
 
 def _is_over(interrupts: Interrupts, keys: Keys) -> bool:

@@ -150,8 +150,9 @@ class _Reading:
 
     def _copy(self) -> None:
         from gpu_studio.common.safe_files import read_regular, write_output
+        from gpu_studio.contract import make_private_directory
 
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_private_directory(self._folder)
         if self._plan.exists():
             raise RefusedError(
                 f"{self._plan} is there already. Give another folder with --folder, or delete it."
@@ -168,7 +169,7 @@ class _Reading:
         commands = _commands(self._lesson, step, self._plan, _LATER)
         waits = step.until is not None and bool(self._missing(step.until))
         while commands or step.edits or waits:
-            answer = input(_ASKED).strip().lower() if self._asks else ""
+            answer = self._answer()
             if answer.startswith(("q", "s")):
                 return answer.startswith("s")
             if step.edits and not (step.commands and step.action):
@@ -182,6 +183,16 @@ class _Reading:
             if not self._asks:
                 return False
         return True
+
+    def _answer(self) -> str:
+        """What is typed; where nothing more can be, one leaves."""
+        if not self._asks:
+            return ""
+        try:
+            return input(_ASKED).strip().lower()
+        except EOFError:
+            say()
+            return "q"
 
     def _before(self) -> str:
         """The id of the run before the newest."""

@@ -188,6 +188,29 @@ def test_that_ctrl_c_ends_a_recording_which_is_kept_and_shown_again(
     assert answer.document["cards"][0]["memory_used_mib"] > 0
 
 
+def test_that_nothing_is_recorded_into_a_file_of_another_kind(gpu_studio, tmp_path):
+    plan = tmp_path / "mine.plan.toml"
+    plan.write_text("version = 1\n")
+    answer = gpu_studio("devices", "--record", plan, "--seconds", "0")
+    assert answer.code == 2
+    assert "is there, and no recording" in answer.err
+    assert plan.read_text() == "version = 1\n"
+
+
+def test_that_a_recording_of_a_moment_is_shown_without_what_takes_two(
+    gpu_studio, gpu_studio_process, tmp_path
+):
+    whole, short = tmp_path / "whole.jsonl", tmp_path / "short.jsonl"
+    process = gpu_studio_process("devices", "--record", whole, "--simulate", "2xL4")
+    eventually(lambda: whole.exists() and is_whole(whole.read_text()), "a recording")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+    lines = whole.read_text().splitlines(keepends=True)
+    first = next(n for n, line in enumerate(lines) if line.startswith('{"sample":"host"'))
+    short.write_text("".join(lines[: first + 1]))
+    assert len(gpu_studio("devices", "--json", "--simulate", short).document["cards"]) == 2
+
+
 def is_whole(recording: str) -> bool:
     """Whether all is there that is shown: the first sample of a CPU has nothing to compare with."""
     counts = {kind: recording.count(f'{{"sample":"{kind}"') for kind in ONE_LOOK}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import stat
 import subprocess
 from pathlib import Path
 
@@ -81,6 +82,21 @@ def test_that_one_is_asked_at_each_step_and_may_skip_or_leave(monkeypatch, tmp_p
     assert read(tmp_path, "1", "--folder", str(tmp_path / "here")) == 0
     assert [words[0] for words in done] == ["check"]
     assert list(answers) == []
+
+
+def test_that_who_types_nothing_more_leaves_and_the_folder_is_his_alone(
+    monkeypatch, tmp_path, done
+):
+    def ended(_: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", ended)
+    folder = tmp_path / "new" / "here"
+    assert read(tmp_path, "1", "--folder", str(folder)) == 0
+    assert done == []
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (folder, folder.parent)] == [0o700] * 2
 
 
 def test_that_without_a_terminal_the_steps_are_written_out(capsys, tmp_path, monkeypatch):
