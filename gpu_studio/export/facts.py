@@ -176,9 +176,9 @@ class ScriptFacts:
     @property
     def scales(self) -> bool:
         """Whether the loss may be scaled, because gradients may be too small for float16."""
-        return (
-            self.plan.training.mixed_precision or "loss_scale_factor" in self.plan.training.options
-        )
+        training = self.plan.training
+        own = reference(training.optimizer) is not None
+        return own or training.mixed_precision or "loss_scale_factor" in training.options
 
     @property
     def clips(self) -> bool:

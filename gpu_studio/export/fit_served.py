@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gpu_studio.export.fit_shares import JOINED, PARTS_OF_ALL, REDUCED, REDUCING, ROWS_ONCE
 from gpu_studio.export.fitted import FittedPlan
-from gpu_studio.export.joined_updates import IN_ONE_PLACE
+from gpu_studio.export.joined_updates import APPLYING, IN_ONE_PLACE
 from gpu_studio.export.replica_steps import ASSIGNED
 from gpu_studio.export.script_text import fill, functions_of
 from gpu_studio.export.served_steps import AHEAD, REFUSALS
@@ -259,7 +259,7 @@ def update(gradients, changes):
     pairs = zip(learning, zip(*gradients))
     summed = [sum_of_parts(parts, variable.shape) for variable, parts in pairs]
     with strategy.scope():
-        in_one_place(model.optimizer.apply, summed, learning)
+        in_one_place(applying(model.optimizer), summed, learning)
 
 def part_of(batch, rows):
     return keras.tree.map_structure(lambda each: each[rows], batch)
@@ -351,5 +351,5 @@ def fit_served(fitted: FittedPlan) -> str:
         parts.append(_REFUSED_STEPS)
     if not alone:
         parts += [functions_of("served/program.py", "plain_of", "sum_of_parts")]
-        parts += [IN_ONE_PLACE, JOINED]
+        parts += [IN_ONE_PLACE, APPLYING, JOINED]
     return "".join([*parts, AHEAD, "\n\n", ASSIGNED, _CAUGHT, serve])

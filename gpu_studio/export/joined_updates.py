@@ -25,6 +25,8 @@ UPDATE_BY_SUMS = functions_of(
 """The function `update_by_sums` and what it calls besides those of `UPDATE_FOR_ALL`."""
 IN_ONE_PLACE = functions_of("replica_updates.py", "in_one_place")
 """The function that lets an optimizer update where no replica runs."""
+APPLYING = functions_of("replica_updates.py", "applying")
+"""The function that updates weights there, also of an optimizer that scales losses."""
 LET_UPDATE_FOR_ALL = 'update_for_all(getattr(optimizer, "inner_optimizer", optimizer))'
 
 

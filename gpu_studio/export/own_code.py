@@ -64,12 +64,31 @@ def given_to_fit(file, part, arguments=()):
     naming.reset_uids()  # so that each time it runs its metrics and layers are called alike
     if str(file.parent) not in sys.path:  # where it finds modules beside it
         sys.path.insert(0, str(file.parent))
-    code = compile(file.read_bytes(), str(file), "exec")
-    model, given = call_of_fit(str(file), code, arguments)
+    beside = (SourceFileLoader, "get_code", code_in(file.parent))
+    code = code_that_leaves(file)
+    call = functools.partial(call_of_fit, str(file), code, arguments)
+    model, given = with_others([beside], call)
     if part == "data":
         return data_given(given)
     GIVEN["callbacks"] = given["callbacks"]
     return model
+
+
+def code_that_leaves(file):
+    \"\"\"The code of a file, of which nothing runs on once its fit is called.\"\"\"
+    return compile(leaving_at_fit(ast.parse(file.read_bytes())), str(file), "exec")
+
+
+def code_in(folder):
+    \"\"\"What stands for a loader's `get_code`: modules in the folder leave at a fit, too.\"\"\"
+    get_code = SourceFileLoader.get_code
+
+    def instead(loader, name):
+        file = Path(loader.path)
+        own = file.is_relative_to(folder) and "site-packages" not in file.parts
+        return code_that_leaves(file) if own else get_code(loader, name)
+
+    return instead
 
 
 """
@@ -90,6 +109,8 @@ def own_code(facts: ScriptFacts) -> str:
     taken = functions_of("user_code/scripts.py", *calling, "data_given", "named_arrays")
     streams = ("is_stream", "is_dataset", "is_sequence", "_is_iterable")
     taken += functions_of("user_code/stream_kinds.py", *streams)
+    leaving = ("leaving_at_fit", "fit_was_called", "registering_of_others")
+    taken += functions_of("user_code/leaving.py", *leaving)
     return (
         CALL_OWN.replace(_OWN, _OWN_OF_SCRIPT + _OWN) + (_GIVEN_TO_FIT + taken).rstrip("\n") + "\n"
     )

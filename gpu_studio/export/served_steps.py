@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_shares import JOINED, OF_BATCH, ROWS_ONCE
-from gpu_studio.export.joined_updates import IN_ONE_PLACE
+from gpu_studio.export.joined_updates import APPLYING, IN_ONE_PLACE
 from gpu_studio.export.replica_steps import ASSIGNED, PENALTY_OF
 from gpu_studio.export.script_text import fill, functions_of
 from gpu_studio.export.step_parts import SHARE, called, scaling
@@ -221,7 +221,7 @@ def update(gradients, changes):
     pairs = zip(learning, zip(*gradients))
     summed = [sum_of_parts(parts, variable.shape) for variable, parts in pairs]
     with strategy.scope():
-        in_one_place(optimizer.apply, summed, learning)
+        in_one_place($apply, summed, learning)
 
 def done_in_parts(function, x, y, step):
     \"\"\"What the workers have made of a batch, of which each has had a part.\"\"\"
@@ -270,7 +270,7 @@ def helpers(facts: ScriptFacts) -> str:
     parts = [KINDS_OF, REFUSALS if _may_be_refused(facts) else ""]
     if not facts.apart:
         parts += [ROWS_ONCE, functions_of("served/program.py", "plain_of", "sum_of_parts")]
-        parts += [IN_ONE_PLACE, JOINED]
+        parts += [IN_ONE_PLACE, APPLYING if _may_scale(facts) else "", JOINED]
     if facts.from_file:
         parts += [OF_BATCH, ASSIGNED, PENALTY_OF]
     return "".join([*parts, AHEAD, "\n"])
@@ -288,6 +288,7 @@ def steps_of(facts: ScriptFacts) -> tuple[str, str]:
         train,
         count="count_in(added)" if counting else "pass",
         count_all=_COUNT_ALL if counting else "",
+        apply="applying(optimizer)" if _may_scale(facts) else "optimizer.apply",
         **scaling(facts),
     )
     return counting + _judged(facts) + _trace(facts) + made, fill(evaluate, **words)
@@ -343,7 +344,12 @@ def _measured(facts: ScriptFacts) -> str:
 
 def _may_be_refused(facts: ScriptFacts) -> bool:
     """Whether a run may refuse the model or the optimizer once it has them."""
-    return facts.from_file or reference(facts.plan.training.optimizer) is not None
+    return facts.from_file or _may_scale(facts)
+
+
+def _may_scale(facts: ScriptFacts) -> bool:
+    """Whether the optimizer is the user's own, which may scale losses: workers use no float16."""
+    return reference(facts.plan.training.optimizer) is not None
 
 
 def _trace(facts: ScriptFacts) -> str:

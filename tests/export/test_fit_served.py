@@ -132,14 +132,18 @@ def loss(y, outputs):
     return keras.ops.mean(keras.ops.abs(y - outputs), -1)
 
 
-def build(weighed=False):
+def build(weighed=False, scaled=False):
     inputs = keras.Input((6,))
     x = keras.layers.Dense(8, "tanh", kernel_regularizer="l2")(inputs)
     x = keras.layers.Dropout(0.25)(Seen()(x))
     model = keras.Model(inputs, keras.layers.Dense(1, name="last")(x))
     by_weights = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
     chosen = by_weights if weighed else loss
-    model.compile(keras.optimizers.SGD(0.02), chosen, metrics=["mse"])
+    optimizer = keras.optimizers.SGD(0.02)
+    if scaled:
+        scales = {"initial_scale": 8.0, "dynamic_growth_steps": 5}
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer, **scales)
+    model.compile(optimizer, chosen, metrics=["mse"])
     return model
 
 
@@ -164,6 +168,8 @@ def at_steps():
 """
 WEIGHED = ("data.options={ weighed = true }", "model.options={ weighed = true }")
 """A mean over what counts in the whole batch, of which each worker has a part."""
+SCALED = ("model.options={ weighed = true, scaled = true }",)
+"""The same, by an optimizer that scales losses: workers on their own cannot use one."""
 STREAM = DataFacts("load", "values", None, 0, streamed=f"batches of 20, {UNKNOWN_LENGTH}")
 BUILT = ModelFacts(
     learnt=Learnt("values", True, "loss", ("mse",), compiled=True),
@@ -208,7 +214,8 @@ def scripted(plan: Plan, folder: Path) -> Printed:
 @pytest.mark.processes
 def test_that_a_script_trains_what_a_run_with_servers_trains(tmp_path: Path, proof: Proof) -> None:
     own = allowed(tmp_path)
-    plan, separate = (plan_of(own, way, "halved", *WEIGHED) for way in ("together", "apart"))
+    plan = plan_of(own, "together", "halved", *WEIGHED, *SCALED)
+    separate = plan_of(own, "apart", "halved", *WEIGHED)
     texts = [text_of(plan, tmp_path / "together"), text_of(separate, tmp_path / "apart")]
     if proof.holds(texts, tmp_path):
         return

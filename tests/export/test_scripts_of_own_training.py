@@ -57,6 +57,11 @@ def make(learning_rate, momentum):
     return keras.optimizers.SGD(learning_rate, momentum=momentum, global_clipnorm=0.5)
 
 
+def scaling(learning_rate):
+    optimizer = keras.optimizers.SGD(learning_rate)
+    return keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=8.0)
+
+
 def told(steps_per_epoch):
     assert steps_per_epoch in (None, 6)  # of a stream of unknown length, and of a known one
     return Reading()
@@ -285,6 +290,11 @@ CASES: dict[str, tuple[str, ...]] = {
         *PHASES,
         'training.optimizer="OWN:make"',
         "training.options={ momentum = 0.9 }",
+    ),
+    "an own optimizer that scales losses, mirrored": (
+        *SYNTHETIC,
+        *MIRRORED,
+        'training.optimizer="OWN:scaling"',
     ),
     "an own schedule over parts of passes": (
         *SYNTHETIC,

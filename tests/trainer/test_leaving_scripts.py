@@ -1,14 +1,20 @@
-"""A script leaves at its `fit` for good, and what it opens later lies where it has gone."""
+"""A script leaves at its `fit` for good, and what it opens later lies where it has gone.
+
+So it is in a run and in an exported script.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+import script_jobs
 import zoo_runs
 
 from gpu_studio import plan as plans
 from gpu_studio.contract.consent import allow_folder
+from gpu_studio.export import python_script
+from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts
 from gpu_studio.trainer.user_code.leaving import compiled
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
@@ -22,11 +28,17 @@ model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 """
 SAVING = f"""{MODEL}
-from keeping import kept
+import atexit
+
+from keeping import Keeping, kept
+
+@atexit.register
+def at_exit():
+    model.save("at exit.keras")
 
 while True:
     try:
-        with kept(model):
+        with Keeping(model), kept(model):
             history = model.fit(x, x[:, :1], batch_size=8, epochs=2)
         break
     except KeyboardInterrupt:
@@ -39,6 +51,16 @@ print(history.history)
 """
 KEEPING = """
 from contextlib import contextmanager
+
+class Keeping:
+    def __init__(self, model):
+        self.model = model
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        self.model.save("exit.keras")
 
 @contextmanager
 def kept(model):
@@ -67,6 +89,22 @@ BY_STEPS = f"""{MODEL}
 held = {{"validation_data": (x, x[:, :1]), "validation_steps": 2}}
 model.fit(x, x[:, :1], batch_size=4, epochs=1, validation_batch_size=3, **held)
 """
+IN_THREAD = f"""{MODEL}
+import threading
+
+def train():
+    try:
+        history.append(model.fit(x, x[:, :1], batch_size=8, epochs=2))
+    finally:
+        model.save("thread.keras")
+
+history = []
+thread = threading.Thread(target=train)
+thread.start()
+thread.join()
+model.save("joined.keras")
+print(history[0].history)
+"""
 SIGNALS = f"""{MODEL}
 import signal
 
@@ -88,13 +126,14 @@ def test_that_a_script_does_nothing_more_at_its_fit_and_is_found_where_it_went(
     (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
     (tmp_path / "by_steps.py").write_text(BY_STEPS)
     (tmp_path / "signals.py").write_text(SIGNALS)
+    (tmp_path / "in_thread.py").write_text(IN_THREAD)
     allow_folder(tmp_path)
     made = {
         name: plans.with_absolute_files(plans.load(tmp_path / f"{name}.py"), tmp_path)
-        for name in ("saving", "elsewhere", "by_steps", "signals")
+        for name in ("saving", "elsewhere", "by_steps", "signals", "in_thread")
     }
     runs = zoo_runs.trained_plans(made, tmp_path)
-    assert [len(each.epochs) for each in runs.values()] == [2, 2, 1, 1]
+    assert [len(each.epochs) for each in runs.values()] == [2, 2, 1, 1, 2]
     assert runs["signals"].epochs[0]["ignored"] == 0, "a stop would be ignored"
     assert not list(tmp_path.glob("*.keras")), "a model that is not trained was saved"
     assert (tmp_path / "data" / "epochs.csv").read_text().startswith("epoch,")
@@ -106,7 +145,28 @@ def test_that_a_script_does_nothing_more_at_its_fit_and_is_found_where_it_went(
         False,
         True,
         False,
+        False,
     ]
+
+
+def test_that_an_exported_script_does_nothing_more_of_the_script_at_its_fit(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "saving.py").write_text(SAVING)
+    (tmp_path / "keeping.py").write_text(KEEPING)
+    (tmp_path / "in_thread.py").write_text(IN_THREAD)
+    shapes = {"x_shape": (2,), "y_shape": (1,)}
+    model = ModelFacts(learnt=Learnt("values", True, "mse", (), compiled=True))
+    exported = []
+    for name in ("saving", "in_thread"):
+        plan = plans.load(tmp_path / f"{name}.py")
+        data = DataFacts(f"{name}.py", "values", None, 8, arrays=("x", "y"), **shapes)
+        exported.append(tmp_path / f"exported {name}.py")
+        exported[-1].write_text(python_script(plan, None, tmp_path, data, model))
+    for said in script_jobs.printed_by(exported, tmp_path):
+        assert "epoch 2/2" in said, said[-3000:]
+        assert "once more" not in said
+    assert not list(tmp_path.glob("*.keras")), "a model that is not trained was saved"
 
 
 BLOCKS = b"""

@@ -75,11 +75,9 @@ def python_model(
     _know_shapes_of_texts()
     # Keras numbers layers without a name: restart the numbers, so that every process gets the same.
     naming.reset_uids()
-    given: list[Any] = []
     # The strategy is one of this graph: clear_session of Keras would take it away.
     kept = (tf.compat.v1, "reset_default_graph", lambda: None)
-    with_others([kept], lambda: given.append(give("model", text, options, offered, base)))
-    ((function, made),) = given
+    function, made = with_others([kept], lambda: give("model", text, options, offered, base))
     if not isinstance(made, keras.Model):
         what = f"{kind_in_words(made)} where a keras.Model is needed"
         begins = f"The function begins in line {function.line} of {function.file}."

@@ -63,7 +63,7 @@ def refuse_alone(model: Any, optimizer: Any) -> None:
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         raise PlanRefused(
             "Gradients in 16 bits are scaled by a number, which all workers change.",
-            [updated_together(), "Or set training.mixed_precision = false."],
+            [updated_together(), "Or train in float32 or bfloat16, unscaled."],
         )
     refuse_overwriting(optimizer)
 

@@ -1,51 +1,71 @@
 """Compile the user's code so that a script which ends at its `fit` leaves without a further step.
 
-What ends it is an exception, after which a script of its own goes on in `finally`, where it may
-save a model that is not trained, and in an `except:` for everything, where it may try again for
-ever. Each such block leaves at once, if that exception is why it is entered.
+What ends it is an exception, after which a script of its own goes on in `finally` and `__exit__`,
+where it may save a model that is not trained, and in an `except:` for everything, where it may try
+again for ever. Each such block leaves at once, if that exception is why it is entered.
 """
 
 from __future__ import annotations
 
 import ast
+import atexit
 import builtins
+import inspect
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from types import CodeType
+from typing import Any
 
 from gpu_studio.common.python_syntax import parsed
-
-_NAME = "__fit_was_called__"
-"""By it the blocks find `is_leaving`, whatever module they are in."""
-
-
-_ENDING = "call_of_fit.<locals>.CalledError"
-"""What ends a script at its `fit`; exported scripts make it themselves."""
 
 
 def compiled(text: bytes, name: str) -> CodeType:
     """Compile the text of the file of this name. Raises as `compile` does."""
     code = compile(text, name, "exec", dont_inherit=True)
-    if b"finally" not in text and b"except" not in text:
+    if not any(each in text for each in (b"finally", b"except", b"exit__")):
         return code
-    tree = parsed(text)
-    tries = [each for each in ast.walk(tree) if isinstance(each, ast.Try | ast.TryStar)]
-    for each in tries:
-        _leave_at_once(each.finalbody)
-        for handler in each.handlers if isinstance(each, ast.Try) else ():
-            _leave_at_once(handler.body)
-    setattr(builtins, _NAME, _is_leaving)
-    return compile(tree, name, "exec", dont_inherit=True) if tries else code
+    return compile(leaving_at_fit(parsed(text)), name, "exec", dont_inherit=True)
 
 
-def _leave_at_once(block: list[ast.stmt]) -> None:
-    if block:
-        (leave,) = parsed(f"if {_NAME}(): raise").body
-        for node in ast.walk(leave):
-            ast.copy_location(node, block[0])
-        block.insert(0, leave)
+# These are also written into exported scripts, as they are.
 
 
-def _is_leaving() -> bool:
-    """Whether what is being handled is the end of a script at its `fit`."""
+def leaving_at_fit(tree: ast.Module) -> ast.Module:
+    """Have each block leave at once that is entered because a script ends at its fit.
+
+    It may save a model that is not trained, or try again for ever.
+    """
+    vars(builtins)["__fit_was_called__"] = fit_was_called
+    for node in ast.walk(tree):
+        blocks: list[list[ast.stmt]] = []
+        if isinstance(node, ast.Try | ast.TryStar):
+            blocks = [node.finalbody, *(each.body for each in node.handlers)]
+        elif isinstance(node, ast.FunctionDef) and node.name == "__exit__":
+            blocks = [node.body]
+        for block in filter(None, blocks):
+            asked = ast.Call(ast.Name("__fit_was_called__", ast.Load()), [], [])
+            leave = ast.copy_location(ast.If(asked, [ast.Raise()], []), block[0])
+            block.insert(0, ast.fix_missing_locations(leave))
+    return tree
+
+
+def fit_was_called() -> bool:
+    """Return whether what is being handled is the end of a script at its fit."""
     kind = sys.exc_info()[0]
-    return kind is not None and kind.__qualname__ == _ENDING
+    return kind is not None and kind.__qualname__ == "call_of_fit.<locals>.CalledError"
+
+
+def registering_of_others(path: str) -> Callable[..., Any]:
+    """Return what stands for `atexit.register`: it takes nothing of the script at this path.
+
+    Nor of what lies beside the script. At the end that might save a model that is not trained.
+    """
+    register, folder = atexit.register, Path(path).parent
+
+    def instead(function: Any, *given: Any, **named: Any) -> Any:
+        caller = Path(inspect.stack(0)[1].filename)
+        own = caller.is_relative_to(folder) and "site-packages" not in caller.parts
+        return function if own else register(function, *given, **named)
+
+    return instead

@@ -6,10 +6,12 @@ model, so that each is made where the plan wants it.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import inspect
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
@@ -25,6 +27,7 @@ from gpu_studio.plan import Plan, Training, printable, reference, shown
 from gpu_studio.plan.scripts import BY_HAND, FIT, OF_PLANS, FitCall, as_in_plan, fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
+from gpu_studio.trainer.user_code.leaving import registering_of_others
 from gpu_studio.trainer.user_code.places import started_in
 from gpu_studio.trainer.user_code.stream_kinds import is_stream
 
@@ -145,36 +148,38 @@ def _signals_kept() -> Iterator[None]:
 def call_of_fit(
     path: str, code: CodeType, arguments: Sequence[str]
 ) -> tuple[Any, dict[str, Any]] | None:
-    """Run a script up to its first call of a model's fit.
+    """Run a script up to its first call of a model's fit; return that, and its arguments.
 
-    Return the model, and by its name all that fit is given; None if it is not called.
-    `arguments` are what a shell would give the script. Devices are set up and a strategy
-    is chosen already: the script's own ways to do so do nothing.
+    None if there is no call. What sets up devices or a strategy does nothing meanwhile.
     """
 
-    class CalledError(BaseException):
-        """Ends the script. No `except Exception` in it keeps this."""
+    class CalledError(SystemExit):
+        """Ends the script, or a thread of it, in silence. No `except Exception` keeps it."""
 
     def fit(*given: Any, **named: Any) -> None:
         bound = signature.bind(*given, **named)
         bound.apply_defaults()
-        all_given = dict(bound.arguments)
-        calls.append((all_given.pop("self"), all_given))
+        calls.append((bound.arguments.pop("self"), dict(bound.arguments)))
         raise CalledError
+
+    def join(thread: threading.Thread, timeout: float | None = None) -> None:
+        wait_for(thread, timeout)
+        if calls:  # in that thread: what comes next needs a model that is trained
+            raise CalledError
 
     calls: list[tuple[Any, dict[str, Any]]] = []
     owner = next(kind for kind in keras.Model.__mro__ if "fit" in vars(kind))
-    signature = inspect.signature(owner.fit)
+    signature, wait_for = inspect.signature(owner.fit), threading.Thread.join
     module = type(sys)("__main__")
     module.__file__ = path
-    words = [path, *map(str, arguments)]
-    others = [*instead_of_set_up(), (owner, "fit", fit), (sys, "argv", words)]
+    others = [*instead_of_set_up(), (owner, "fit", fit)]
+    others.append((threading.Thread, "join", join))
+    others.append((sys, "argv", [path, *map(str, arguments)]))
+    others.append((atexit, "register", registering_of_others(path)))
     started, sys.modules["__main__"] = sys.modules["__main__"], module
     try:
         with_others(others, lambda: exec(code, vars(module)))  # noqa: S102 (it is allowed)
-    except CalledError:
-        pass
-    except SystemExit:
+    except (Exception, SystemExit):
         if not calls:
             raise
     finally:
@@ -182,13 +187,13 @@ def call_of_fit(
     return calls[0] if calls else None
 
 
-def with_others(others: Sequence[tuple[Any, str, Any]], work: Callable[[], None]) -> None:
-    """Do `work` while names of modules and classes stand for others."""
+def with_others(others: Sequence[tuple[Any, str, Any]], work: Callable[[], Any]) -> Any:
+    """Return the result of `work`, while names of modules and classes stand for others."""
     kept = [(place, name, getattr(place, name)) for place, name, _ in others]
     for place, name, other in others:
         setattr(place, name, other)
     try:
-        work()
+        return work()
     finally:
         for place, name, own in kept:
             setattr(place, name, own)
