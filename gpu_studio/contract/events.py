@@ -7,13 +7,12 @@ ignores fields that it does not know, so that an older window can watch a newer 
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final, Literal
 
 import msgspec
 
 from gpu_studio.common.figures import grouped, learning_rate
-from gpu_studio.common.json_text import JSON_ERRORS
+from gpu_studio.common.json_text import JSON_ERRORS, lossy_line
 from gpu_studio.common.practice import in_words
 from gpu_studio.contract.event_parts import AskedPlace as AskedPlace
 from gpu_studio.contract.event_parts import Crossing as Crossing
@@ -399,11 +398,7 @@ def encode(event: Event) -> bytes:
 
     Raises TypeError for a value that JSON cannot express.
     """
-    try:
-        return _encoder.encode(event) + b"\n"
-    except UnicodeEncodeError:
-        # A lone surrogate, as in a file name that is not UTF-8, is written as a question mark.
-        return json.dumps(as_dict(event), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    return lossy_line(_encoder, event)
 
 
 def decode(line: bytes) -> AnyEvent | None:

@@ -14,7 +14,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS
+from gpu_studio.common.json_text import JSON_ERRORS, lossy_line
 from gpu_studio.contract.numbers import Moment, Seconds, Whole
 
 T = TypeVar("T")
@@ -296,7 +296,7 @@ class SampleError(ValueError):
 
 def encode(sample: Sample) -> bytes:
     """Return the line of a sample, with its newline."""
-    return _encoder.encode(sample) + b"\n"
+    return lossy_line(_encoder, sample)
 
 
 def decode(line: bytes) -> AnySample | None:

@@ -15,7 +15,11 @@ def main() -> int:
 
     Returns exit code 0, also for a machine without cards.
     """
-    sys.stdout.write(json.dumps(probe(users=USERS in sys.argv[1:])) + "\n")
+    found = probe(users=USERS in sys.argv[1:])
+    # Names that are not UTF-8 would be surrogates, which no reader of JSON takes.
+    sys.stdout.buffer.write(
+        json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    )
     return 0
 
 

@@ -1,12 +1,25 @@
-"""Shorten a command line to the few words by which a person recognises it."""
+"""The command line of a process, and the few words by which a person recognises it."""
 
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import psutil
 
 TRAINER: Final = "gpu_studio.trainer"
 """The module that a trainer's process runs; the folder of its run follows."""
+
+
+def command_line(process: psutil.Process) -> str:
+    """What a process was started with, on one line, or its name if that is not known.
+
+    Any program may have been started with bytes that are no text: they become question marks.
+    Raises psutil.Error.
+    """
+    words = " ".join(" ".join(process.cmdline()).split()) or process.name()
+    return words.encode("utf-8", "replace").decode()
 
 
 def short_command(command: str) -> str:

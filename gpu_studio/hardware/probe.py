@@ -15,7 +15,7 @@ from typing import Any
 
 from gpu_studio.common import practice
 from gpu_studio.common.figures import MIB
-from gpu_studio.hardware.command_words import short_command
+from gpu_studio.hardware.command_words import command_line, short_command
 from gpu_studio.hardware.host import DEVICES, PciCard, PciWatch, host, in_bus_order
 from gpu_studio.hardware.identity import VARIABLE, left_visible, why_hidden
 from gpu_studio.hardware.nvml import (
@@ -289,9 +289,7 @@ def known_here(pid: int) -> KnownProcess | None:
     try:
         process = psutil.Process(pid)
         with process.oneshot():
-            return KnownProcess(
-                process.username(), " ".join(process.cmdline()) or process.name(), None, 0
-            )
+            return KnownProcess(process.username(), command_line(process), None, 0)
     except psutil.Error:
         return None
 

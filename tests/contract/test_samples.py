@@ -50,6 +50,13 @@ def test_that_what_is_written_is_what_is_read(sample):
     assert decode(line) == sample
 
 
+def test_that_a_name_that_is_no_utf8_is_written_with_question_marks():
+    line = encode(samples.SamplerStarted(time=1.0, pid=7, gpu_studio="1", simulated="a\udc80b"))
+    read = decode(line)
+    assert isinstance(read, samples.SamplerStarted)
+    assert read.simulated == "a?b"
+
+
 def test_that_every_kind_is_held_here():
     assert {type(sample) for sample in EVERY_KIND} == set(samples.AnySample.__args__)
 

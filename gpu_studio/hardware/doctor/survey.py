@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from gpu_studio.common.json_text import lossy_line
 from gpu_studio.hardware import topology_reading
 from gpu_studio.hardware.doctor.facts import DriverCard, Survey
 from gpu_studio.hardware.host import DEVICES, PciCard
@@ -77,7 +78,7 @@ def survey(
 
 def main() -> int:
     """Print the survey; return exit code 0."""
-    sys.stdout.write(msgspec.json.encode(_of_this_machine()).decode() + "\n")
+    sys.stdout.write(lossy_line(msgspec.json.Encoder(), _of_this_machine()).decode())
     return 0
 
 

@@ -21,7 +21,7 @@ from gpu_studio.contract.samples import (
     Process,
     Processes,
 )
-from gpu_studio.hardware.command_words import is_trainer
+from gpu_studio.hardware.command_words import command_line, is_trainer
 from gpu_studio.hardware.nvml import PROCESS_CALLS, Unknown
 from gpu_studio.hardware.sampler.card import Answerer, SampledCard
 from gpu_studio.hardware.source import KnownProcess
@@ -89,7 +89,7 @@ class People:
                 self._timed.discard(pid)
             with process.oneshot():
                 cpu = process.cpu_percent()
-                command = " ".join(process.cmdline()) or process.name()
+                command = command_line(process)
                 memory = process.memory_info().rss // MIB
                 user = process.username()
         except psutil.Error:
@@ -247,22 +247,18 @@ def _is_trainer(process: HostProcess) -> bool:
 
 
 def _trains(process: psutil.Process) -> bool:
-    return process.name().startswith(_INTERPRETER) and is_trainer(_command(process))
+    return process.name().startswith(_INTERPRETER) and is_trainer(command_line(process))
 
 
 def _reported(process: psutil.Process, cpu: float | None, memory: int) -> HostProcess:
     return HostProcess(
         pid=process.pid,
         user=process.username(),
-        command=_command(process)[:LONGEST_COMMAND],
+        command=command_line(process)[:LONGEST_COMMAND],
         cpu_percent=cpu,
         memory_mib=memory,
         why={"cpu_percent": MEASURED_NEXT} if cpu is None else {},
     )
-
-
-def _command(process: psutil.Process) -> str:
-    return " ".join(process.cmdline()) or process.name()
 
 
 def _weight(process: HostProcess) -> tuple[bool, float, int]:

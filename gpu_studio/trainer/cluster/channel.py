@@ -6,7 +6,6 @@ the kernel closes it with the process at its other end, however that ends.
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,7 @@ from contextlib import suppress
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS
+from gpu_studio.common.json_text import JSON_ERRORS, lossy_line
 from gpu_studio.contract import WorkerShare, WorkerStage, events
 
 
@@ -130,11 +129,7 @@ _AT_ONCE = 1 << 16
 
 def line_of(what: Said) -> bytes:
     """What is said, as a line."""
-    try:
-        return _encoder.encode(what) + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate, as in the name of a file that is not UTF-8
-        plain = msgspec.to_builtins(what, enc_hook=events.plain_number)
-        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    return lossy_line(_encoder, what)
 
 
 def said_in(lines: Iterable[bytes]) -> Iterator[Said]:
