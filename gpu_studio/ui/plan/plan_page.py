@@ -247,7 +247,7 @@ class PlanPage(Page):
     def _show(self) -> None:
         view = self._view()
         self.caption.setText(self._caption())
-        self.caption.shorter = (self._caption().removesuffix(" yet"),)
+        self.caption.shorter = (self._caption().removesuffix(" yet").removesuffix(" changes"),)
         self.name.setVisible(self._document.plan is not None)
         if self._document.plan is not None and self.name.text() != self._document.plan.name:
             self.name.setText(self._document.plan.name)

@@ -127,12 +127,10 @@ class RepairPane(QWidget):
     def _check(self) -> None:
         problems = self._problems()
         name = self.path.name if self.path else ""
-        said = (
-            f"{name} cannot be used yet: {plural(len(problems), 'problem')}."
-            if problems
-            else f"{name} is a plan now."
-        )
+        many = plural(len(problems), "problem")
+        said = f"{name} cannot be used yet: {many}." if problems else f"{name} is a plan now."
         self.words.setText(said)
+        self.words.shorter = (f"{name}: {many}.", f"{many}.") if problems else ("A plan now.",)
         self.list.clear()
         found = sorted(
             ((line_of(self.written, each), each) for each in problems),

@@ -60,6 +60,19 @@ def test_that_its_text_is_shown_with_what_is_wrong_at_its_lines_and_the_open_pla
     assert wrong.read_text() == WRONG
 
 
+def test_that_the_smallest_window_says_in_full_that_it_is_broken_and_the_open_plan_unsaved(
+    window: MainWindow, pane: Any, wrong: Path, qtbot
+) -> None:
+    window.document.replace(set_training(window.document.plan, epochs=7), "change epochs")
+    window.resize(window.minimumSize())
+    qtbot.waitUntil(lambda: window.plan_page.caption.shown == "unsaved")
+    pane.show_file(wrong.with_name(f"{'long-' * 9}name.plan.toml"), WRONG, None)
+    assert pane.words.shown == f"{pane.list.count()} problems."
+    write_over(pane, "epoch =", "epochs =")
+    write_over(pane, '"one"', "1")
+    assert pane.words.shown == "A plan now."
+
+
 def test_that_it_is_opened_once_it_is_a_plan_and_keeps_what_a_person_wrote(
     window: MainWindow, pane: Any, wrong: Path, qtbot
 ) -> None:
