@@ -37,7 +37,7 @@ Colour = Callable[[Tokens], str]
 _NOTHING: Array = np.empty(0)
 _DOT = 5.0
 _OPACITY, _BEHIND = 0.14, -1.0
-_START, _ENOUGH, _FAR, _AIR = 0.02, 20, 3.0, 0.1
+_START, _ENOUGH, _FAR, _AIR = 0.05, 20, 3.0, 0.1
 """The first steps are so large a part of the axis; they stand far above at least so many other
 points if they make the axis so many times as high as these need, which are then given so much
 air."""

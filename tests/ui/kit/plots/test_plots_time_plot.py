@@ -459,6 +459,15 @@ def test_that_the_first_steps_do_not_rule_the_axis_and_are_told_of(plot, time):
     assert plot.canvas.backdrop.high > 2, "from near they are what one looks at"
 
 
+def test_that_an_epoch_of_twenty_does_not_rule_the_axis_of_the_starter_plan(plot):
+    steps = np.arange(460)
+    plot.canvas.curves[0].forgives_the_start = True
+    plot.feed("train", START + steps * RUN / 460, 0.1 + 2.2 * np.exp(-steps / 10), START)
+    plot.draw_soon()
+    assert plot.canvas.backdrop.high < 0.6
+    assert plot.canvas.backdrop.note == "the first steps reach 2.3"
+
+
 def test_that_a_loss_that_falls_all_along_is_shown_whole(plot):
     plot.canvas.curves[0].forgives_the_start = True
     plot.feed(
