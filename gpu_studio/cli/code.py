@@ -76,7 +76,8 @@ def register(commands: Commands) -> None:
 
 def _allow(chosen: argparse.Namespace) -> int:
     from gpu_studio.cli.given_plan import described
-    from gpu_studio.contract.consent import allow_file, allow_folder, real_path
+    from gpu_studio.common.paths import real_path
+    from gpu_studio.contract.consent import allow_file, allow_folder
 
     # All of them are read before the first is allowed: a mistake in the last leaves nothing half
     # done.
@@ -99,7 +100,7 @@ def _allow(chosen: argparse.Namespace) -> int:
 
 def _read(path: Path) -> bytes | None:
     """What a Python file holds; None for a folder. Raises RefusedError."""
-    from gpu_studio.contract.consent import read_code
+    from gpu_studio.common.python_syntax import read_code
     from gpu_studio.contract.user_files import hint
     from gpu_studio.plan.references import SUFFIX
     from gpu_studio.runs.sources import objection
@@ -123,7 +124,8 @@ def _read(path: Path) -> bytes | None:
 
 
 def _forbid(chosen: argparse.Namespace) -> int:
-    from gpu_studio.contract.consent import allowances, real_path, withdraw, withdraw_shell
+    from gpu_studio.common.paths import real_path
+    from gpu_studio.contract.consent import allowances, withdraw, withdraw_shell
 
     if not chosen.paths and not chosen.shell:
         raise RefusedError("Name what is to be forbidden: a Python file, a folder, or --shell.")
@@ -194,7 +196,8 @@ def _documents(known: Allowances) -> list[dict[str, Any]]:
 
 
 def _of_file(path: Path, digest: str) -> dict[str, Any]:
-    from gpu_studio.contract.consent import Standing, read_code, standing
+    from gpu_studio.common.python_syntax import read_code
+    from gpu_studio.contract.consent import Standing, standing
 
     try:
         said = standing(path, read_code(path))

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from gpu_studio import hardware
 from gpu_studio import plan as plans
 from gpu_studio.cli.command import RefusedError, escaped, note
+from gpu_studio.common.python_syntax import read_code
 from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract import RunDirectory
-from gpu_studio.contract.consent import Standing, allow_file, allowances_file, read_code
+from gpu_studio.contract.consent import Standing, allow_file, allowances_file
 from gpu_studio.hardware.asking import COMMAND, WITH_USERS
 from gpu_studio.placement.cautions import values_as_ids
 from gpu_studio.placement.known_problems import known_problems

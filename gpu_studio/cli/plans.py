@@ -130,12 +130,12 @@ def starter(chosen: argparse.Namespace) -> int:
 def _of_script(starter: plans.Plan, script: Path, folder: Path) -> plans.Plan:
     """The plan in `folder` that trains the script on what the starter plan has."""
     from gpu_studio import plan as plans
-    from gpu_studio.contract.consent import read_code
+    from gpu_studio.common.python_syntax import read_code
     from gpu_studio.plan.edits.sources import relative_path, with_script
-    from gpu_studio.plan.scripts import fit_in
+    from gpu_studio.plan.scripts import call_in
 
     plans.load(script)  # which says what is wrong with it
-    call = fit_in(read_code(script))
+    call = call_in(script, read_code(script))
     if call is None:
         raise RefusedError(f"{script} is a plan, and no Python script that calls fit")
     return with_script(starter, relative_path(script, folder), call)

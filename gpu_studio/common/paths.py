@@ -54,3 +54,8 @@ def is_missing(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return False
+
+
+def real_path(path: Path) -> Path:
+    """`path` made absolute with links resolved; links that form a loop stay as they are."""
+    return Path(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""Parse Python, in any thread."""
+"""Read and parse Python, in any thread: it is never executed here."""
 
 from __future__ import annotations
 
@@ -6,9 +6,31 @@ import ast
 import symtable
 import threading
 import warnings
-from collections.abc import Iterator, Set
+from collections import deque
+from collections.abc import Iterator, Sequence, Set
+from pathlib import Path
+
+from gpu_studio.common.figures import size
+from gpu_studio.common.safe_files import opened
+
+LONGEST_CODE = 1024 * 1024
+"""Bytes of the largest file that is taken for a program that a person wrote."""
 
 _PARSING = threading.Lock()
+
+
+def read_code(path: Path) -> bytes:
+    """The content of the Python file at `path`.
+
+    Raises OSError, also for what is not a regular file and for a file too long to be a program.
+    """
+    with opened(path, follow=True) as file:
+        code = file.read(LONGEST_CODE + 1)
+    if len(code) > LONGEST_CODE:
+        raise OSError(
+            f"it is larger than {size(LONGEST_CODE)}, and so no program that a person wrote"
+        )
+    return code
 
 
 def parsed(code: str | bytes) -> ast.Module:
@@ -40,3 +62,32 @@ def _read_in(table: symtable.SymbolTable, among: Set[str]) -> Iterator[str]:
     )
     for inner in table.get_children():
         yield from _read_in(inner, among)
+
+
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def run_by(body: Sequence[ast.AST], *, as_program: bool = False) -> Iterator[ast.AST]:
+    """All that runs with these statements, also under `if` or `try`, but not in inner functions.
+
+    With `as_program` also what runs only if the file is started, and not imported.
+    """
+    todo = deque(body)
+    while todo:
+        node = todo.popleft()
+        yield node
+        if isinstance(node, ast.If | ast.IfExp) and not as_program and _asks_for_main(node.test):
+            todo.extend(node.orelse if isinstance(node.orelse, list) else [node.orelse])
+        elif not isinstance(node, (*DEFINITIONS, ast.Lambda)):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def _asks_for_main(test: ast.expr) -> bool:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(map(_asks_for_main, test.values))
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = (test.left, *test.comparators)
+    names = {each.id for each in sides if isinstance(each, ast.Name)}
+    texts = {each.value for each in sides if isinstance(each, ast.Constant)}
+    return len(sides) == 2 and names == {"__name__"} and texts == {"__main__"}

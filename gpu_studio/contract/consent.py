@@ -20,17 +20,15 @@ from pathlib import Path
 import msgspec
 from platformdirs import user_config_path
 
-from gpu_studio.common.figures import size
 from gpu_studio.common.json_text import JSON_ERRORS
-from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular, opened, read_regular
+from gpu_studio.common.paths import real_path
+from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular, read_regular
 from gpu_studio.contract.files import make_private_directory, write_private
 
 FILE = "allowed-code.json"
 LONGEST_WAIT = 3.0
 """Seconds in which another program will have written down what it has to, unless it is held up."""
 _LARGEST_FILE = 16 * 1024 * 1024
-LONGEST_CODE = 1024 * 1024
-"""Bytes of the largest file that is taken for a program that a person wrote."""
 
 
 class Standing(StrEnum):
@@ -84,28 +82,9 @@ def allowances() -> Allowances:
     return Allowances(dict(kept.files), tuple(kept.folders), tuple(kept.shell))
 
 
-def real_path(path: Path) -> Path:
-    """`path` made absolute with links resolved; links that form a loop stay as they are."""
-    return Path(os.path.realpath(path))
-
-
 def digest(code: bytes) -> str:
     """The SHA-256 of a file's content, in hex."""
     return hashlib.sha256(code).hexdigest()
-
-
-def read_code(path: Path) -> bytes:
-    """The content of the Python file at `path`.
-
-    Raises OSError, also for what is not a regular file and for a file too long to be a program.
-    """
-    with opened(path, follow=True) as file:
-        code = file.read(LONGEST_CODE + 1)
-    if len(code) > LONGEST_CODE:
-        raise OSError(
-            f"it is larger than {size(LONGEST_CODE)}, and so no program that a person wrote"
-        )
-    return code
 
 
 def standing(path: Path, code: bytes) -> Standing:

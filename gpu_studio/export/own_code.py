@@ -9,7 +9,7 @@ from gpu_studio.export.locating import located
 from gpu_studio.export.script_text import call, functions_of, literal
 from gpu_studio.plan import Reference, reference, references_of
 from gpu_studio.plan.references import SCHEDULE
-from gpu_studio.plan.scripts import FIT, fit_in
+from gpu_studio.plan.scripts import FIT, call_in
 
 CALL_OWN = """\
 MODULES = {}
@@ -122,7 +122,7 @@ def is_script(named: Reference, facts: ScriptFacts) -> bool:
         return False
     path = located("model.python", named.file, facts.base)
     try:
-        return fit_in(read_regular(path, _LONGEST, follow=True)) is not None
+        return call_in(path, read_regular(path, _LONGEST, follow=True)) is not None
     except (OSError, ValueError) as error:
         raise ExportError(f"{named.file} cannot be read ({error}).") from error
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -18,10 +19,11 @@ import tomli_w
 from gpu_studio.common.safe_files import opened, write_output
 from gpu_studio.common.toml_text import NestedTooDeeplyError, toml_tables
 from gpu_studio.plan.references import SUFFIX
-from gpu_studio.plan.scripts import BY_HAND, fit_in, mistake_in, plan_of
+from gpu_studio.plan.scripts import BY_HAND, call_in, mistake_in, plan_of
 from gpu_studio.plan.tables import LISTS, SECTIONS, from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, printable
 
+NOTEBOOK = ".ipynb"
 LARGEST_BYTES = 1024 * 1024
 """A plan is small enough to write by hand.
 
@@ -38,7 +40,8 @@ def load(path: Path) -> Plan:
 
     Raises PlanError if the file is missing, cannot be read, is not UTF-8 or TOML, or has keys or
     values of the wrong kind, with every problem at once. Whether the plan makes sense is for
-    `validate` to say. The file may be a Python script that calls `fit`: the plan trains that.
+    `validate` to say. The file may be a Python script that calls `fit`, or goes to a
+    module beside it that does: the plan trains that.
     """
     source = printable(str(path))
     return _of_script(path) or loads(_text_of(path, source), source)
@@ -46,7 +49,7 @@ def load(path: Path) -> Plan:
 
 def _of_script(path: Path) -> Plan | None:
     try:
-        call = fit_in(_bytes_of(path)) if path.suffix == SUFFIX else None
+        call = call_in(path, _bytes_of(path)) if path.suffix == SUFFIX else None
     except (OSError, ValueError):
         return None
     return plan_of(path.name, call) if call else None
@@ -100,9 +103,9 @@ def _text_of(path: Path, source: str) -> str:
             source, f"not readable ({reason.lower()})", "check its name and permissions"
         )
     else:
-        if path.suffix != SUFFIX:
+        if path.suffix not in (SUFFIX, NOTEBOOK):
             return _decoded(content, source)
-        problem = _python(path, source, content)
+        problem = _python(path, source, content) if path.suffix == SUFFIX else _notebook(path)
     raise PlanError([problem], source)
 
 
@@ -121,6 +124,16 @@ def _python(path: Path, source: str, content: bytes) -> Problem:
         "a script that calls a model's fit can be given in place of a plan. Else a plan is a file "
         f"of its own that names functions in {printable(path.name)}, under model.python and "
         f"data.python; `gpu-studio guide own-code` shows how{by_hand}",
+    )
+
+
+def _notebook(path: Path) -> Problem:
+    name = shlex.quote(printable(path.name))
+    return Problem(
+        printable(str(path)),
+        "a notebook, and no plan",
+        f"`jupyter nbconvert --to script {name}` writes its cells into a Python file, which can be "
+        "given in place of a plan if it calls a model's fit",
     )
 
 

@@ -1,21 +1,25 @@
 """A script that trains with Keras, read as text and never executed: its `fit`, as a plan.
 
 The plan names the script itself, `train.py:fit`: model, data and callbacks are those that the
-script's first call of `fit` is given when the trainer runs the script up to that line.
+first call of `fit` is given when the trainer runs the script up to that line. The call may stand in
+a module beside the script.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import takewhile
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
-from gpu_studio.common.python_syntax import parsed
+from gpu_studio.common.python_syntax import DEFINITIONS, parsed, read_code, run_by
+from gpu_studio.plan.local_modules import files_of_import, modules_beside
+from gpu_studio.plan.strategies import strategy_named
 from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training, shown
 
 FIT = "fit"
@@ -42,7 +46,9 @@ class FitCall:
     `known` are those whose values can be read from the text, as a plan has them, also where a
     variable is bound once or `argparse` has a default; `unknown` are the others, by name.
     `callbacks` says whether there may be any. `later` is the line of a further call that trains a
-    model, or of what makes the same call once more; 0 if there is none.
+    model, or of what makes the same call once more; 0 if there is none. `module` is the name of the
+    file beside the script in which both calls stand; then `line` is the one of the script that goes
+    there. `strategy` is what a plan calls the `tf.distribute` strategy that is made there, if any.
     """
 
     line: int
@@ -50,6 +56,69 @@ class FitCall:
     unknown: tuple[str, ...] = ()
     callbacks: bool = False
     later: int = 0
+    module: str = ""
+    strategy: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the call stands: `in line 12`, or `in loops.py`."""
+        return f"in {self.module}" if self.module else f"in line {self.line}"
+
+
+def call_in(path: Path, code: bytes) -> FitCall | None:
+    """The first call of `fit` that the file at `path`, which holds `code`, comes to once started.
+
+    It stands in the file, or in a module beside it that the file imports and goes to. Whether it
+    really comes there, only its start shows. None if there is none.
+    """
+    return fit_in(code) or _call_beside(path, code)
+
+
+def _call_beside(path: Path, code: bytes) -> FitCall | None:
+    line = _goes_elsewhere(path, code)
+    for module in modules_beside(path) if line else ():
+        try:
+            call = fit_in(read_code(module))
+        except (OSError, ValueError):
+            continue
+        if call is not None:
+            return FitCall(line, {}, OF_PLANS, True, call.later, module.name, call.strategy)
+    return None
+
+
+def _goes_elsewhere(path: Path, code: bytes) -> int:
+    """The line of a file with which its start goes on in a module beside it, or may; 0 if none.
+
+    That is a call with what the module defines, or with what the file does, which may use that.
+    """
+    try:
+        tree = parsed(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    own = {each.name for each in tree.body if isinstance(each, DEFINITIONS)}
+    if FIT in own:  # the function is meant
+        return 0
+    nodes = list(run_by(tree.body, as_program=True))
+    beside = {name for node in nodes for name in _imported_from_beside(node, path)}
+    called = [node for node in nodes if isinstance(node, ast.Call)]
+    return next((each.lineno for each in called if _names_in(each) & (own | beside)), 0)
+
+
+def _imported_from_beside(node: ast.AST, path: Path) -> Iterator[str]:
+    """The names that an import takes from modules beside the file at `path`."""
+    if isinstance(node, ast.Import):
+        for each in node.names:
+            if files_of_import(path, 0, each.name):
+                yield (each.asname or each.name).partition(".")[0]
+    elif isinstance(node, ast.ImportFrom):
+        for each in node.names:  # `from a import b` may import the module `a.b`
+            if files_of_import(path, node.level, f"{node.module or ''}.{each.name}".strip(".")):
+                yield each.asname or each.name
+
+
+def _names_in(call: ast.Call) -> set[str]:
+    """The variables that a call is made with: what is called, and what it is given."""
+    return {each.id for each in ast.walk(call) if isinstance(each, ast.Name)}
 
 
 @lru_cache(maxsize=8)  # a plan that is being typed is checked at every keystroke
@@ -151,7 +220,19 @@ def _read(call: ast.Call, tree: ast.Module) -> FitCall:
             known[name] = of_plan
     callbacks = given.get("callbacks")
     some = unpacked if callbacks is None else _value(callbacks, bound) not in (None, [], ())
-    return FitCall(call.lineno, known, tuple(unknown), some)
+    strategy = next(filter(None, map(_strategy, ast.walk(tree))), "")
+    return FitCall(call.lineno, known, tuple(unknown), some, strategy=strategy)
+
+
+def _strategy(node: ast.AST) -> str:
+    """What a plan calls the strategy over replicas that is made there; empty if it is none."""
+    func = node.func if isinstance(node, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    # MultiWorkerMirroredStrategy is a multi_worker of plans, as that is mirrored by itself.
+    words = re.findall("[A-Z][a-z]+", name.removesuffix("Strategy"))[:2]
+    found = strategy_named("_".join(words).lower())
+    is_one = name.endswith("Strategy") and not found.why_not and found.pace != "one replica"
+    return found.name if is_one else ""
 
 
 def as_in_plan(name: str, value: Any) -> Any:

@@ -19,8 +19,9 @@ from pathlib import Path
 from platformdirs import user_downloads_path
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.contract.consent import Standing, allowances, read_code, standing
-from gpu_studio.contract.user_files import code_files, hint, modules_beside, read_as_text
+from gpu_studio.common.python_syntax import read_code
+from gpu_studio.contract.consent import Standing, allowances, standing
+from gpu_studio.contract.user_files import code_files, hint, read_as_text
 from gpu_studio.plan import (
     AbsolutePlan,
     Caution,
@@ -44,7 +45,8 @@ from gpu_studio.plan.data import (
     layout_of,
     mask_folders,
 )
-from gpu_studio.plan.scripts import FIT
+from gpu_studio.plan.local_modules import modules_beside
+from gpu_studio.plan.scripts import FIT, call_in
 
 _Check = Callable[[zipfile.ZipFile], str]
 _MOST_ARRAYS = 10_000
@@ -91,11 +93,11 @@ def trained_on_import(plan: AbsolutePlan) -> Iterator[Caution]:
     scripts = {each.file for each in named} - imported
     for path in code_files(plan):
         try:
-            reading = read_as_text(read_code(path))
+            code = read_code(path)
         except (OSError, ValueError):
             continue
-        line = reading.trains
-        if line and not (reading.script and str(path) in scripts):
+        line = read_as_text(code).trains
+        if line and not (str(path) in scripts and call_in(path, code)):
             yield Caution(
                 f"trains on import: {path}",
                 f"{printable(path.name)} seems to train as soon as it is imported, by line {line}.",
@@ -148,7 +150,8 @@ def _problems_of_code(
     field: str, shown: str, path: Path, function: str, code: bytes
 ) -> Iterator[Problem]:
     found = read_as_text(code)
-    if wrong := found.problem or found.lacks(function):
+    is_script = function == FIT and call_in(path, code) is not None
+    if wrong := found.problem or ("" if is_script else found.lacks(function)):
         yield Problem(field, shown, wrong)
         return
     for file, said in _without_consent([path, *modules_beside(path)]):

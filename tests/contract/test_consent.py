@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from patience import PATIENCE_S
 from real_runs import PLAN
 
+from gpu_studio.common.python_syntax import LONGEST_CODE, read_code
 from gpu_studio.contract import consent
 from gpu_studio.contract.consent import Standing, allowances, standing
 from gpu_studio.contract.user_files import code_files
@@ -35,7 +36,7 @@ def allow(path: Path) -> None:
 
 
 def of(path: Path) -> Standing:
-    return standing(path, consent.read_code(path))
+    return standing(path, read_code(path))
 
 
 def test_that_nothing_is_allowed_at_first(file: Path) -> None:
@@ -97,24 +98,24 @@ def test_that_links_in_a_circle_are_a_file_that_cannot_be_read(tmp_path: Path) -
     (tmp_path / "b.py").symlink_to(tmp_path / "a.py")
     assert standing(tmp_path / "a.py", b"") is Standing.NEW
     with pytest.raises(OSError, match="symbolic links"):
-        consent.read_code(tmp_path / "a.py")
+        read_code(tmp_path / "a.py")
 
 
 def test_that_a_pipe_and_a_device_are_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     for path in (tmp_path / "pipe.py", Path("/dev/zero")):
         with pytest.raises(OSError, match="no file"):
-            consent.read_code(path)
+            read_code(path)
     with pytest.raises(IsADirectoryError):
-        consent.read_code(tmp_path)
+        read_code(tmp_path)
 
 
 def test_that_what_is_too_long_for_a_program_is_not_read(file: Path) -> None:
-    file.write_bytes(b"#" * consent.LONGEST_CODE)
-    assert len(consent.read_code(file)) == consent.LONGEST_CODE
-    file.write_bytes(b"#" * (consent.LONGEST_CODE + 1))
+    file.write_bytes(b"#" * LONGEST_CODE)
+    assert len(read_code(file)) == LONGEST_CODE
+    file.write_bytes(b"#" * (LONGEST_CODE + 1))
     with pytest.raises(OSError, match="larger than 1 MiB"):
-        consent.read_code(file)
+        read_code(file)
 
 
 def test_that_allowances_are_for_their_owner_s_eyes(file: Path) -> None:

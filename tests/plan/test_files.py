@@ -92,6 +92,17 @@ def test_that_a_python_program_is_not_taken_for_a_plan_with_a_mistake(tmp_path):
         read_text(tmp_path / "train.py")
 
 
+def test_that_a_notebook_is_told_how_it_becomes_a_script(tmp_path):
+    (tmp_path / "my flowers.ipynb").write_text('{"cells": []}')
+    assert refusal_of(tmp_path / "my flowers.ipynb") == (
+        f"{tmp_path}/my flowers.ipynb is a notebook, and no plan: `jupyter nbconvert --to script "
+        "'my flowers.ipynb'` writes its cells into a Python file, which can be given in place of a "
+        "plan if it calls a model's fit."
+    )
+    with pytest.raises(PlanError, match="is a notebook"):  # nor mended as a plan's text
+        read_text(tmp_path / "my flowers.ipynb")
+
+
 @pytest.mark.parametrize("line", ["model.train_on_batch(x, y)", "with tf.GradientTape() as t:"])
 def test_that_a_script_that_trains_by_hand_is_told_what_would_be_taken_over(tmp_path, line):
     (tmp_path / "models.py").write_text("def build_model():\n    pass\n")

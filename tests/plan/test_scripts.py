@@ -14,7 +14,7 @@ from gpu_studio.plan import Callback, Data, Plan, PlanError
 from gpu_studio.plan.edits.change import with_value
 from gpu_studio.plan.edits.sources import set_source, with_script
 from gpu_studio.plan.edits.training import leave_to_script, set_training
-from gpu_studio.plan.scripts import OF_PLANS, FitCall, as_in_plan, fit_in, plan_of
+from gpu_studio.plan.scripts import OF_PLANS, FitCall, as_in_plan, call_in, fit_in, plan_of
 from gpu_studio.plan.values import Named, Phase
 
 
@@ -124,6 +124,101 @@ def test_that_a_further_call_that_trains_is_known(text: str, later: int) -> None
 )
 def test_that_a_file_without_such_a_call_is_no_script(text: str) -> None:
     assert read(text) is None
+
+
+LOOP = b"def train():\n  model.fit(x, epochs=2)\n  model.fit(x, epochs=3)\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with modules, of which `loops.py` and `nets/run.py` call `fit`."""
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "loops.py").write_bytes(LOOP)
+    (tmp_path / "nets" / "run.py").write_bytes(LOOP)
+    (tmp_path / "layers.py").write_text("def block(): ...")
+    (tmp_path / "by_way.py").write_text("def go():\n  from loops import train\n  train()")
+    return tmp_path
+
+
+def started(folder: Path, text: str) -> FitCall | None:
+    """The call that a script with this text comes to."""
+    script = folder / "start.py"
+    script.write_text(text)
+    return call_in(script, script.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "module"),
+    [
+        ("from loops import train\ntrain()", 2, "loops.py"),
+        ("import loops\n\nif __name__ == '__main__':\n  loops.train()", 4, "loops.py"),
+        ("import loops as l\nsys.exit(l.train())", 2, "loops.py"),
+        ("from nets import run\nrun.train()", 2, "run.py"),
+        ("import nets.run\nnets.run.train()", 2, "run.py"),
+        ("from by_way import go\ngo()", 2, "loops.py"),
+        ("def main():\n  import loops\n  loops.train()\nmain()", 4, "loops.py"),
+        ("class App:\n  def go(self):\n    from loops import train\napp.run(App)", 4, "loops.py"),
+    ],
+)
+def test_that_the_call_may_stand_in_a_module_beside(
+    project: Path, text: str, line: int, module: str
+) -> None:
+    found = started(project, text)
+    assert found is not None
+    assert (found.line, found.module, found.place) == (line, module, f"in {module}")
+    assert (found.known, found.unknown, found.callbacks) == ({}, OF_PLANS, True)
+    assert found.later == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import loops",
+        "from layers import block\nblock()",
+        "import loops\nkeras.utils.set_random_seed(1)\ndef build(): loops.train()",
+        "from loops import train\ndef fit(): train()\nfit()",
+        "import no_such\nno_such.train()",
+        "from .. import loops\nloops.train()",
+        "from loops import train\ntrain(",
+    ],
+)
+def test_that_a_file_that_does_not_go_there_is_no_script(project: Path, text: str) -> None:
+    assert started(project, text) is None
+
+
+def test_that_a_call_of_its_own_comes_before_that_of_a_module(project: Path) -> None:
+    found = started(project, "import loops\nloops.train()\nmodel.fit(x, epochs=5)")
+    assert found is not None
+    assert (found.line, found.module, found.known) == (3, "", {"epochs": 5})
+
+
+def test_that_all_is_left_to_a_script_whose_call_stands_in_a_module(project: Path) -> None:
+    script = project / "start.py"
+    script.write_text("from loops import train\ntrain()")
+    plan = plans.load(script)
+    assert (plan.model.python, plan.data.python) == ("start.py:fit", "start.py:fit")
+    assert plan.training.as_in_script == OF_PLANS
+    assert plan.training.callbacks == (Callback("start.py:fit"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "strategy"),
+    [
+        ("s = tf.distribute.MirroredStrategy()\nm.fit(x)", "mirrored"),
+        ("s = tf.distribute.experimental.CentralStorageStrategy()\nm.fit(x)", "central_storage"),
+        ("s = MultiWorkerMirroredStrategy()\nm.fit(x)", "multi_worker"),
+        ("s = tf.distribute.ParameterServerStrategy(r)\nm.fit(x)", "parameter_server"),
+        ("s = tf.distribute.OneDeviceStrategy('GPU:0')\nm.fit(x)", ""),
+        ("s = tf.distribute.get_strategy()\nm.fit(x)", ""),
+        ("s = tf.distribute.TPUStrategy(r)\nm.fit(x)", ""),
+        ("s = Mirrored()\nm.fit(x)", ""),
+        ("m.fit(x)", ""),
+    ],
+)
+def test_that_a_strategy_over_replicas_is_known(text: str, strategy: str) -> None:
+    found = read(text)
+    assert found is not None
+    assert found.strategy == strategy
 
 
 @pytest.mark.parametrize(

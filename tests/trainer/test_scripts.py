@@ -180,6 +180,11 @@ model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
 model.compile(keras.optimizers.SGD(RATE), "mse")
 model.fit(x, x, batch_size=8)
 """
+STARTING = """
+import churn
+
+churn.main()
+"""
 WRONG = {
     "by batches": (
         "import keras, numpy as np\n"
@@ -258,6 +263,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "churn.py").write_text(CHURN)
     (made / "stream.py").write_text(STREAM)
     (made / "pictures.py").write_text(PICTURES)
+    (made / "starting.py").write_text(STARTING)
     for place, text in enumerate(WRONG.values()):
         (made / f"wrong_{place}.py").write_text(text)
     allow_folder(made)
@@ -293,6 +299,7 @@ def trained(folder: Path) -> dict[str, Trained]:
     for way, distribution in WAYS.items():
         for name in OF_WAY[way]:
             made[f"{name} {way}"] = split(plan(name), distribution)
+    made["starting"] = split(plan("starting"), Distribution())
     words = ["--rows", "60", "--epochs", "2", "--plain"]
     made["told"] = split(started_with(plan("churn"), words), Distribution())
     for place, name in enumerate(WRONG):
@@ -311,6 +318,25 @@ def test_that_a_script_trains_as_python_starts_it(
     for mine, wanted in zip(run.epochs, by_fit[name], strict=True):
         wanted = {name: each for name, each in wanted.items() if name != "learning_rate"}
         assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
+
+
+def test_that_a_script_trains_what_a_module_beside_it_gives_fit(
+    by_fit: dict[str, list[dict[str, float]]], trained: dict[str, Trained]
+) -> None:
+    run = trained["starting"]
+    assert len(run.epochs) == 3, run
+    for mine, wanted in zip(run.epochs, by_fit["churn"], strict=True):
+        wanted = {name: each for name, each in wanted.items() if name != "learning_rate"}
+        assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
+
+
+@pytest.mark.parametrize("way", OF_STREAM)
+def test_that_a_strategy_of_a_script_is_named_where_the_plan_has_none(
+    trained: dict[str, Trained], way: str
+) -> None:
+    warned = [each for each in trained[f"stream {way}"].warned if "tf.distribute" in each]
+    assert len(warned) == (way == "none")
+    assert all("stream.py makes a tf.distribute strategy that is mirrored" in e for e in warned)
 
 
 def test_that_its_callbacks_have_the_model_that_is_trained(
@@ -337,13 +363,18 @@ def test_that_a_script_of_streams_trains_the_epochs_that_it_gives_fit(
     assert not [each for each in run.warned if "gives fit" in each]
 
 
-@pytest.mark.parametrize(("name", "by_steps"), [("by batches", True), ("wants an option", False)])
+@pytest.mark.parametrize(
+    ("name", "by_steps", "given"),
+    [("by batches", True, '"--epochs", "3"'), ("wants an option", False, '"--data", "…"')],
+)
 def test_that_a_script_that_lacks_a_word_is_advised_of_that(
-    trained: dict[str, Trained], name: str, by_steps: bool
+    trained: dict[str, Trained], name: str, by_steps: bool, given: str
 ) -> None:
     advice = " ".join(trained[name].advice)
     assert ("train_on_batch" in advice) == by_steps
-    assert 'data.options.arguments=["--epochs", "3"]' in advice
+    assert f"data.options.arguments=[{given}]" in advice
+    option = given.split('"')[1]
+    assert f"Or give {option} a default in the script." in advice
 
 
 def test_that_a_run_keeps_what_its_script_gave_fit(

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.plan import choose_one, listed, reference
-from gpu_studio.plan.scripts import FIT, fit_in
+from gpu_studio.plan.scripts import FIT, call_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import (
     Admitted,
@@ -132,7 +132,7 @@ def find(part: str, text: str, base: Path) -> UserFunction:
             ["Write the file and a function in it: file.py:function."],
         )
     admitted = admit(base / expanded(named.file))
-    if named.function == FIT and (call := fit_in(admitted.text)):
+    if named.function == FIT and (call := call_in(admitted.path, admitted.text)):
         # Only a script needs Keras before its own first line.
         from gpu_studio.trainer.user_code.scripts import what_fit_is_given
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 import inspect
+import re
 import signal
 import sys
 import threading
@@ -23,8 +24,8 @@ import keras
 import tensorflow as tf
 
 from gpu_studio.placement.plan_facts import ModelNote
-from gpu_studio.plan import Plan, Training, printable, reference, shown
-from gpu_studio.plan.scripts import BY_HAND, FIT, OF_PLANS, FitCall, as_in_plan, fit_in
+from gpu_studio.plan import Plan, Training, listed, printable, reference, shown
+from gpu_studio.plan.scripts import BY_HAND, FIT, OF_PLANS, FitCall, as_in_plan, call_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
 from gpu_studio.trainer.user_code.leaving import registering_of_others
@@ -281,21 +282,33 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
     if call.later:
         yield ModelNote(
             "fit is called again",
-            f"{file.name} calls fit again in line {call.later}: only what the first call "
+            f"{call.module or file.name} calls fit again in line {call.later}: only what the "
+            "first call "
             "is given is trained.",
             "A second phase with other layers frozen and another rate is training.phases. Other "
             "settings, models or folds are runs of their own, each from a plan or a script.",
         )
+    yield from _spread_otherwise(file, call, plan)
     unlike = [name for name in OF_PLANS if _in_plan(name, given[name]) is None]
     unlike += [name for name, usual in _NOT_IN_PLANS.items() if given[name] != usual]
     for name in unlike:
         yield ModelNote(
             f"fit is given {name}",
-            f"{file.name} gives fit {name}={shown(given[name])} in line {call.line}, "
-            "which no plan has.",
+            f"{file.name} gives fit {name}={shown(given[name])} {call.place}, which no plan has.",
             f"It is trained as without {name}.",
         )
     yield from _validated_otherwise(file, call, given)
+
+
+def _spread_otherwise(file: Path, call: FitCall, plan: Plan) -> Iterator[ModelNote]:
+    """Yield a note where the script makes a strategy, and the plan has none."""
+    if call.strategy and plan.distribution.strategy == "none":
+        yield ModelNote(
+            "the script makes a strategy",
+            f"{call.module or file.name} makes a tf.distribute strategy that is "
+            f"{call.strategy} here, and the plan has none, which counts: one device trains.",
+            f'Set distribution.strategy to "{call.strategy}" to train as the script does.',
+        )
 
 
 def _validated_otherwise(
@@ -307,8 +320,8 @@ def _validated_otherwise(
     if steps and size and size != batch and not given[_STREAMS]:
         yield ModelNote(
             "fit is given validation_batch_size",
-            f"{file.name} gives fit validation_steps={steps} of validation_batch_size={size} in "
-            f"line {call.line}: a run validates with as many batches of training.batch_size, and "
+            f"{file.name} gives fit validation_steps={steps} of validation_batch_size={size} "
+            f"{call.place}: a run validates with as many batches of training.batch_size, and "
             "so with other samples.",
             "Give fit the samples to validate with, without validation_steps.",
         )
@@ -320,7 +333,7 @@ def not_compiled(plan: Plan) -> Iterator[ModelNote]:
     if call is not None:
         yield ModelNote(
             "fit without compile",
-            f"{file.name} calls fit in line {call.line}, but the model is not compiled: "
+            f"{file.name} calls fit {call.place}, but the model is not compiled: "
             "fit itself would refuse that.",
             "The plan's loss, optimizer and metrics train it. Call compile before, and its own do.",
         )
@@ -347,7 +360,7 @@ def given_otherwise(plan: Plan) -> Iterator[ModelNote]:
         said = () if name in call.unknown else (call.known.get(name, usual),)
         if value not in (None, mine, *said) and mine in (usual, *said):  # else a person wants it so
             # Else the call is another than the text shows, such as one of a module beside it.
-            line = f" in line {call.line}" if name in (*call.known, *call.unknown) else ""
+            line = f" {call.place}" if name in (*call.known, *call.unknown) else ""
             yield ModelNote(
                 f"fit is given {name}",
                 f"{file.name} gives fit {name}={shown(value)}{line}, and the plan has "
@@ -363,18 +376,27 @@ def _script_of(plan: Plan) -> tuple[Path, FitCall | None, Mapping[str, Any]]:
         return Path(), None, {}
     admitted = admit(Path(named.file))
     given = _given.get(admitted.path, {})
-    return admitted.path, fit_in(admitted.text) if given else None, given
+    return admitted.path, call_in(admitted.path, admitted.text) if given else None, given
 
 
 _TWICE = (
     "It runs once for the data and anew for the model: what the first left, such as a folder, the "
     "second finds there."
 )
-_WORDS = (
-    "What a shell would give it stands in the plan, for the model and for the data: --set "
-    """'model.options.arguments=["--epochs", "3"]' 'data.options.arguments=["--epochs", "3"]'. """
-    "Or give --epochs a default in the script."
-)
+
+
+def _words(said: str) -> str:
+    """Advise how a script is given what a shell would give it: what it lacks, as it has said."""
+    found = re.search(r"arguments are required: (.+)$", said)
+    # An option that has several names is called by all of them: `-o/--out`.
+    lacking = [each.split("/")[-1] for each in found[1].split(", ")] if found else ["--epochs"]
+    value = '"…"' if found else '"3"'
+    pairs = [f'"{each}", {value}' if each.startswith("-") else f'"{each}"' for each in lacking]
+    given = f"options.arguments=[{', '.join(pairs)}]"
+    return (
+        "What a shell would give it stands in the plan, for the model and for the data: --set "
+        f"'model.{given}' 'data.{given}'. Or give {listed(lacking)} a default in the script."
+    )
 
 
 def _no_fit(file: Path, ended: SystemExit | None, said: str) -> UserCodeError:
@@ -384,5 +406,5 @@ def _no_fit(file: Path, ended: SystemExit | None, said: str) -> UserCodeError:
     why = f": {said}" if said and isinstance(code, int) else "."
     return UserCodeError(
         f"{file.name} ended{how} before it called the fit of a model{why}",
-        [_WORDS, _TWICE] if code else [f"{BY_HAND}.", _WORDS],
+        [_words(said), _TWICE] if code else [f"{BY_HAND}.", _words("")],
     )

@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import UNKNOWN
+from gpu_studio.common.python_syntax import read_code
 from gpu_studio.contract.consent import (
     Standing,
     allow_file,
     allow_folder,
     allowances,
-    read_code,
     standing,
     withdraw,
 )

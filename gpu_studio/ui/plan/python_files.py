@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.common.figures import dated, grouped
-from gpu_studio.common.python_syntax import parsed
-from gpu_studio.contract.consent import Standing, read_code, real_path, standing
+from gpu_studio.common.paths import real_path
+from gpu_studio.common.python_syntax import parsed, read_code
+from gpu_studio.contract.consent import Standing, standing
 from gpu_studio.plan import inline, printable
-from gpu_studio.plan.scripts import FIT, FitCall, fit_in
+from gpu_studio.plan.scripts import FIT, FitCall, call_in
 from gpu_studio.ui.kit.fields.typed import read_toml
 
 LARGEST_READ = 512 * 1024
@@ -123,12 +124,12 @@ def _read(path: Path, _changed: int, _size: int) -> tuple[PythonFunction, ...]:
         tree = parsed(code := read_code(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    return (*_script(fit_in(code)), *_functions(tree))
+    return (*_script(call_in(path, code)), *_functions(tree))
 
 
 def _script(call: FitCall | None) -> Iterator[PythonFunction]:
     if call is not None:
-        hint = f"what the script gives fit in line {call.line}"
+        hint = f"what fit is given {call.place}"
         arguments = Parameter("arguments", [], "()")
         yield PythonFunction(FIT, hint, (arguments,), script=call)
 

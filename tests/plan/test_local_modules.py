@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.contract.user_files import MOST, imports_in, modules_beside
+from gpu_studio.plan.local_modules import MOST, imports_in, modules_beside
 
 
 @pytest.fixture
