@@ -16,6 +16,7 @@ from PySide6.QtGui import (
     QEnterEvent,
     QHideEvent,
     QKeyEvent,
+    QShowEvent,
 )
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -143,6 +144,11 @@ class Notice(QFrame):
             self.hide()
         else:
             super().keyPressEvent(event)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Count down from now on, also for what was said before there was a window to see it in."""
+        super().showEvent(event)
+        self._count_down()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
         """Stop the countdown."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpu_studio.ui.plan.repair_pane import RepairPane
 
 FILE = "file"
-"""What a notice is about that goes once a plan was opened or saved."""
+"""What a notice is about that goes once a plan was opened or saved, or a broken file is left."""
 
 
 class Repairs(QObject):
@@ -35,6 +35,7 @@ class Repairs(QObject):
         self._notice = services.notice
         self.kept = RepairKeeper(plan_files.drafts.kept, self)
         self.kept.failed.connect(lambda text: self._notice.say(text, "bad"))
+        self.kept.left.connect(lambda: self._notice.settle(FILE))
         plan_files.broken.connect(self.begin)
         plan_files.mending.connect(self.go_on_with)
         pages.plan.repaired.connect(self.write)
@@ -59,7 +60,7 @@ class Repairs(QObject):
             f"{path.name} cannot be used: {error.problems[0]}{more} Its text is open on the File "
             "tab, to be corrected."
         )
-        self._notice.say(said, "warning")
+        self._notice.say(said, "warning", about=FILE)
         self._pages.turn_to("plan")
         self._show(path, text)
 
@@ -84,7 +85,7 @@ class Repairs(QObject):
         kept = self.kept.of(Path(draft.path)) or draft
         self.kept.take_up(kept)
         self._show(Path(kept.path), kept.base, kept.text)
-        self._notice.say(restored_in_words(kept))
+        self._notice.say(restored_in_words(kept), about=FILE)
 
     def _show(self, path: Path, text: str, edited: str | None = None) -> None:
         page = self._plan_page
@@ -98,7 +99,8 @@ class Repairs(QObject):
         if page.mending is None or not page.is_repairing:
             self._plan_files.save()
         elif not page.mending.save_now():
-            self._notice.say("The text is no plan yet. Mend it, or press Save as it is.", "bad")
+            said = "The text is no plan yet. Mend it, or press Save as it is."
+            self._notice.say(said, "bad", about=FILE)
 
     def write(self, path: Path, read: str, text: str, opens: bool) -> None:
         """Write the mended text to the file if it still holds what was read, and open its plan.
@@ -106,7 +108,7 @@ class Repairs(QObject):
         It is opened only if it `opens`, that is if it is a plan.
         """
         if why := _why_not_written(path, read, text):
-            self._notice.say(f"{path.name} was not saved: {why}.", "bad")
+            self._notice.say(f"{path.name} was not saved: {why}.", "bad", about=FILE)
             return
         if self._plan_page.mending is not None:
             self._plan_page.mending.close_file()
@@ -117,11 +119,13 @@ class Repairs(QObject):
 class RepairKeeper(QObject):
     """Writes the text down while it differs from the file, until it is saved or left.
 
-    `written` fires when it was written, `failed(text)` when it could not be.
+    `written` fires when it was written, `failed(text)` when it could not be, and `left` when the
+    file is no longer mended.
     """
 
     written = Signal()
     failed = Signal(str)
+    left = Signal()
 
     def __init__(self, drafts: Drafts, parent: QObject) -> None:
         super().__init__(parent)
@@ -182,6 +186,7 @@ class RepairKeeper(QObject):
         if self._path is not None:
             self._drafts.remove(repair_id_of(self._path))
         self._path = None
+        self.left.emit()
 
 
 def _why_not_written(path: Path, read: str, text: str) -> str:

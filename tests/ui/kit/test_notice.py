@@ -49,6 +49,16 @@ def test_that_a_message_lies_over_the_page_which_does_not_move(
     )
 
 
+def test_that_what_was_said_before_the_window_was_seen_goes_by_itself_too(
+    window: MainWindow, notice: Notice
+) -> None:
+    window.hide()
+    notice.say("Said at the start.")
+    assert notice.leaves_in is None
+    window.show()
+    assert notice.leaves_in == SHOWN_MS
+
+
 def test_that_it_goes_by_itself_but_not_under_the_pointer_or_with_the_focus(
     notice: Notice, qtbot
 ) -> None:

@@ -55,8 +55,11 @@ def test_that_its_text_is_shown_with_what_is_wrong_at_its_lines_and_the_open_pla
     assert pane.text.textCursor().blockNumber() + 1 == 5
     assert window.document.plan.name == "digits on four logical CPUs"
     assert window.document.path is None
+    assert "wrong.plan.toml cannot be used" in window.notice.text
+    assert window.notice.isVisible()
     qtbot.keyClick(pane, Qt.Key.Key_Escape)
     assert not pane.isVisible()
+    assert window.notice.isHidden()
     assert wrong.read_text() == WRONG
 
 
@@ -88,6 +91,7 @@ def test_that_it_is_opened_once_it_is_a_plan_and_keeps_what_a_person_wrote(
     assert window.document.path == wrong
     assert window.document.plan == load(wrong)
     assert not pane.isVisible()
+    assert window.notice.isHidden()
     assert "# mine" in window.plan_page.workspace.editor("File").written
 
 
