@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 REAP_MS = 1000
 BREATH_MS = 1000
+_STARTING: Final = "starting a run"
+"""What a notice is about that goes once a run was started."""
 
 
 class RunControl(QObject):
@@ -165,14 +167,15 @@ class RunControl(QObject):
         try:
             launched = start()
         except (PlanError, ResumeError) as error:
-            self._services.notice.say(str(error), "bad")
+            self._services.notice.say(str(error), "bad", about=_STARTING)
         except OSError as error:
             why = error.strerror or str(error)
             mend = " Check whether there is free space, and who owns the folder."
             text = f"The run could not be started in {self._runs_dir}: {why}."
             text += "" if isinstance(error, NoLocksError) else mend
-            self._services.notice.say(text, "bad")
+            self._services.notice.say(text, "bad", about=_STARTING)
         else:
+            self._services.notice.settle(_STARTING)
             self.launched.append(launched)
             self._recorders.append(accompany(launched.directory.path))
             self._reaper.start()

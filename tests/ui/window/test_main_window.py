@@ -343,12 +343,18 @@ def test_that_an_invalid_plan_is_not_launched_by_any_way(open_window, runs, qtbo
     assert not runs.exists() or catalogue.directories(runs) == []
 
 
-def test_that_a_folder_for_runs_that_cannot_be_written_is_told(open_window, runs, qtbot) -> None:
+def test_that_a_folder_for_runs_that_cannot_be_written_is_told_until_a_run_is_started(
+    open_window, runs, qtbot
+) -> None:
     runs.write_text("a file stands where the folder should be")
     window = open_window(trainer=fake_trainer())
     window.actions_["train"].trigger()
     assert "could not be started" in window.notice.text
     assert window.page == "plan"
+    runs.unlink()
+    window.actions_["train"].trigger()
+    assert window.page == "train"
+    assert window.notice.isHidden()
 
 
 def test_that_nothing_is_cut_in_the_smallest_window(open_window, qtbot) -> None:
