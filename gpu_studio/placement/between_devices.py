@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
 
@@ -143,6 +144,37 @@ def coming(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices) 
             return layer.output_bytes
         before = before and each.name != layer.name
     return 0
+
+
+def doubled(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices) -> int:
+    """What of the gradient that is coming for an output is here twice; see `doubles`."""
+    there = {each.name for each in graph.layers if tuple(devices[each.name]) == (device,)}
+    names = [each.name for each in graph.layers]
+    return max(
+        (
+            size
+            for size, earlier, later, taker in doubles(graph)
+            if names[later] == layer.name
+            and {names[earlier], layer.name} <= there
+            and device not in devices[names[taker]]
+        ),
+        default=0,
+    )
+
+
+def doubles(graph: ModelGraph) -> list[tuple[int, int, int, int]]:
+    """The gradients that a layer gives back for two outputs at once, such as one that adds them.
+
+    Of each the size, the earlier and the later output, and the taker. Where that is on another
+    card, it comes for each of both: one waits for the earlier layer, and the other one is there.
+    """
+    places = {layer.name: place for place, layer in enumerate(graph.layers)}
+    found = []
+    for taker, layer in enumerate(graph.layers):
+        taken = sorted({places[name] for name in layer.inputs if places[name] < taker})
+        if layer.gives_back < len(taken):
+            found += [(graph.layers[b].output_bytes, a, b, taker) for a, b in pairwise(taken)]
+    return found
 
 
 def passing_over(graph: ModelGraph, device: str, devices: Devices) -> int:

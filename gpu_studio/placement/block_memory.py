@@ -119,6 +119,9 @@ class BlockMemory:
             returned=enters if copied else 0.0,
             joined=here(borders.joined),
             met=here(borders.met),
+            came=here(self._blocks_back.came),
+            rows=here(self._rows),
+            shapes=here(self._shapes),
             kept=kept_here,
             passing=0.0 if copied else seen.of(self._passing),
             again=kept if self.recompute and not copied else 0.0,
@@ -147,6 +150,16 @@ class BlockMemory:
     def _zeros(self) -> Amount | None:
         added = self.work.added_up_bytes
         return Sums(before(added)) if len(added) else None
+
+    @cached_property
+    def _rows(self) -> Amount | None:
+        rows = self.work.row_bytes
+        return Sums(before(rows)) if rows.any() else None
+
+    @cached_property
+    def _shapes(self) -> Amount | None:
+        shapes = self.work.shape_bytes
+        return Sums(before(shapes)) if shapes.any() else None
 
     @cached_property
     def _share(self) -> Amount:
@@ -188,6 +201,7 @@ def _whole(work: Work, kind: str) -> StageMemory:
         kept=work.kept_bytes.sum(),
         passing=work.passing_bytes.max(initial=0.0),
         updating=gradients.sum() if kind == "GPU" else 2 * gradients.max(initial=0.0),
+        rows=work.row_bytes.sum() if kind == "GPU" else 0.0,
     )
 
 

@@ -37,6 +37,7 @@ def way_back(work: Work) -> WayBack:
         work.gradient_bytes,
         np.zeros(layers),
         work.outlived_bytes if len(work.outlived_bytes) else np.zeros(layers),
+        np.zeros(layers),
     )
 
 
@@ -65,6 +66,21 @@ class BlocksBack:
         for rows in groups(layers):
             values[rows, :layers] = self.way.late(comes[rows])
         return BlockTable(values)
+
+    @cached_property
+    def most_late(self) -> Array:
+        """For each tile at least what of them is held for a layer, also where one is doubled."""
+        values = self.late.values.copy()
+        for size, _, later, taker in self.work.doubles:
+            values[later + 1 : taker + 1, later] += size
+        return BlockTable(values).high
+
+    @cached_property
+    def came(self) -> BlockTable | None:
+        """The largest gradient that comes from elsewhere."""
+        comes = coming(self.work)
+        most = np.maximum.accumulate(comes[:, ::-1], axis=1)[:, ::-1]
+        return filled(np.pad(most, ((0, 0), (0, 1))))
 
     @cached_property
     def over(self) -> BlockTable | None:
@@ -127,7 +143,7 @@ class GoingBack:
     @cached_property
     def high(self) -> Array:
         """At least the most in each tile: of layers that any of its blocks has."""
-        moments = self._of_tiles(self.blocks.late.high)
+        moments = self._of_tiles(self.blocks.most_late)
         inside = np.tri(len(moments), dtype=bool)
         return self._bound(np.where(inside, moments, -np.inf), AtMost())
 
@@ -182,10 +198,27 @@ class GoingBack:
         moments -= self._behind[:wide]
         # None of a layer that is not in the block; and of each the fullest of it and those behind.
         moments[:, first:][np.arange(first, wide) >= ends[:, None]] = -np.inf
-        fullest = np.maximum.accumulate(moments[:, ::-1], axis=1)[:, ::-1]
+        doubled = self._doubled(moments, ends)
+        whole = moments if doubled is None else np.maximum(moments, doubled)
+        fullest = np.maximum.accumulate(whole[:, ::-1], axis=1)[:, ::-1]
         if self.blocks.spared is None:
             return fullest
         # What the first layer takes is a copy.
         moments[:, :-1] -= part * self.blocks.spared[: wide - 1]
         moments[:, :-1] = np.maximum(moments[:, :-1], fullest[:, 1:])
-        return moments
+        return moments if doubled is None else np.maximum(moments, doubled)
+
+    def _doubled(self, moments: Array, ends: Places) -> Array | None:
+        """The moments of layers for which a gradient comes twice, at the other one of the two.
+
+        Only blocks that begin with that or before have both.
+        """
+        if not self.blocks.work.doubles:
+            return None
+        found = np.full_like(moments, -np.inf)
+        for size, earlier, later, taker in self.blocks.work.doubles:
+            rows = (ends > later) & (ends <= taker)
+            if rows.any():
+                here = moments[rows, later] + self.part * size
+                found[rows, earlier] = np.maximum(found[rows, earlier], here)
+        return found

@@ -32,13 +32,14 @@ class _Back(NamedTuple):
     gradients: float
     coming: float
     outlived: float
+    doubled: float
     kernels: Sequence[tuple[float, float, float]]
 
 
 def _way_back(layers: Sequence[_Back]) -> WayBack:
     columns = {
         name: np.array([getattr(each, name) for each in layers], np.float64)
-        for name in ("kept", "around", "gradients", "coming", "outlived")
+        for name in ("kept", "around", "gradients", "coming", "outlived", "doubled")
     }
     return WayBack(kernels=kernel_table([each.kernels for each in layers]), **columns)
 
@@ -126,6 +127,9 @@ class DeviceLoad:
     skipping: int = 0
     forward: int = 0
     over: int = 0
+    came: float = 0
+    rows: float = 0
+    shapes: int = 0
     stages: list[list[_Back]] = field(default_factory=list)
     """A row of `WayBack` for each layer; those that are computed again stage by stage apart."""
 
@@ -138,8 +142,9 @@ class DeviceLoad:
         keeps: bool,
         begins: bool = False,
         coming: int = 0,
+        doubled: int = 0,
     ) -> None:
-        """Put a share of a layer here, for which a gradient may be `coming` from elsewhere."""
+        """Put a share of a layer here, for which a gradient may be `coming`, and be `doubled`."""
         self.parameters += layer.parameters * share
         self.trainable += layer.trainable * share
         self.weights += layer.weight_bytes * share
@@ -148,6 +153,8 @@ class DeviceLoad:
         self.kept += layer.kept_bytes * share * keeps
         self.passing = max(self.passing, layer.passing_bytes * share)
         self.zeros += layer.added_up_bytes * share * self.sent
+        self.rows += layer.row_bytes * share * self.sent
+        self.came = max(self.came, coming * share)
         largest = max(self.updating, 2 * layer.trainable_bytes * share)
         self.updating = self.gradients if self.sent else largest
         if begins or not self.stages:
@@ -162,6 +169,7 @@ class DeviceLoad:
                 layer.trainable_bytes * share,
                 coming * share,
                 layer.outlived_bytes * share,
+                doubled * share,
                 [(x.beside * share - spared, x.scratch, x.least) for x in layer.kernels],
             )
         )
@@ -216,6 +224,9 @@ class DeviceLoad:
             zeros=self.zeros,
             joined=self.joined,
             met=self.met,
+            came=self.came,
+            rows=self.rows,
+            shapes=self.shapes,
         )
 
     def going_back(self, step: Step) -> float | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.placement.between_devices import coming
+from gpu_studio.placement.between_devices import coming, doubled
 from gpu_studio.placement.compiled_steps import noted
 from gpu_studio.placement.cudnn_reserve import is_real_card, with_workspaces
 from gpu_studio.placement.device_load import DeviceLoad, recomputed
@@ -201,7 +201,17 @@ def _loads(
             load = loads.setdefault(device, DeviceLoad(is_copied_to(device)))
             slots = model.slots.get(layer.name, 0)
             back = coming(graph, layer, device, devices_by_layer) if load.sent else 0
-            load.add(layer, slots, 1 / len(devices), keeps=keeps, begins=begins, coming=back)
+            twice = doubled(graph, layer, device, devices_by_layer) if load.sent else 0
+            load.add(
+                layer,
+                slots,
+                1 / len(devices),
+                keeps=keeps,
+                begins=begins,
+                coming=back,
+                doubled=twice,
+            )
+            load.shapes += layer.shape_bytes * load.sent
             load.taken = load.taken if layer.inputs else graph.input_bytes
             load.share += part_of_model / len(devices)
         before = devices

@@ -187,10 +187,7 @@ class PlanFacts:
 
     @property
     def model_error(self) -> str:
-        """Why there is no model for these data, in a sentence.
-
-        Empty if there is one, or it is unknown yet.
-        """
+        """Why these data have no model, in a sentence; empty if they do, or it is unknown yet."""
         return self.model.model_error if self.model else ""
 
     @property
@@ -263,13 +260,16 @@ class GraphLayer:
     lent_bytes: int = 0
     """Of `kept_bytes` what only the backward pass of layers that take it needs."""
     output_kept_bytes: int = 0
-    """Of `output_bytes` what is among `kept_bytes`."""
+    """Of `output_bytes` what is kept."""
     forward_bytes: int = 0
     """The most on a card on its way forward besides `kept_bytes`, unkept inputs too, per sample."""
     let_go_bytes: int = 0
     """Of what it takes and keeps, what is never there at once on its way forward, per sample."""
     gives_back: int = 0
     """How many tensors of its own the gradients are that it gives for what it takes."""
+    row_bytes: int = 0  # the gradients of rows of its weights that a sample looks up
+    shape_bytes: int = 0
+    """What a micro-batch on a card keeps of shapes that its loops compute in each turn."""
     added_up_bytes: int = 0
     """What its loops add up in the backward pass, beginning with zeros: gradients of weights."""
     keeps_inputs: bool = True

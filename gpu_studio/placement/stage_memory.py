@@ -134,8 +134,9 @@ class WayBack:
     computed, besides what the layers before it keep; `kernels` the same while its kernels run that
     need scratch memory, each with that, in bytes, and the least samples for which it needs it: of
     shape (layers, kernels, 3). `gradients` are those of its weights, in bytes. `coming` is the
-    gradient that comes for it from another card, and `outlived` how much more is held around it if
-    that outlives its use. All others are of shape (layers,).
+    gradient that comes for it from another card, `doubled` what of that comes once more, and
+    `outlived` how much more is held around it if that outlives its use. All others are of shape
+    (layers,).
     """
 
     kept: Array
@@ -144,6 +145,7 @@ class WayBack:
     gradients: Array
     coming: Array
     outlived: Array
+    doubled: Array
 
     def moments(self, part: int) -> Array:
         """What is held while each layer is computed, less the `gradients` of all; shape (layers,).
@@ -154,7 +156,7 @@ class WayBack:
         is written over it meanwhile, and it may still be there when the layers before are computed.
         """
         held = np.cumsum(self.gradients) - self.gradients
-        late = self.late(self.coming)
+        late = self.late(self.coming) + self.doubled
         return np.asarray(self.alone(part) + part * late - held, np.float64)
 
     def late(self, coming: Array) -> Array:
@@ -192,7 +194,9 @@ class StageMemory:
     `share` is the part of the model that is here. `zeros` are those to which loops on a card add
     gradients: they wait for nothing, so that those of all micro-batches lie there from the
     beginning of a step. `joined` is what is made here, for others, of outputs that meet here, and
-    `met` what comes for it and its gradient needs.
+    `met` what comes for it and its gradient needs. `came` is the largest gradient that comes from
+    elsewhere, `rows` are the gradients of rows of weights that are looked up, per sample, and
+    `shapes` what a micro-batch keeps of the shapes that its loops compute, in bytes.
     """
 
     gradients: Amount = 0.0
@@ -212,6 +216,9 @@ class StageMemory:
     zeros: Amount = 0.0
     joined: Amount = 0.0
     met: Amount = 0.0
+    came: Amount = 0.0
+    rows: Amount = 0.0
+    shapes: Amount = 0.0
 
     def step_bytes(self, step: Step, going_back: Amount | None = None) -> Array:
         """The memory of a step besides weights and slots, at the largest of six moments.
@@ -239,9 +246,11 @@ class StageMemory:
         if step.returning:
             waits = sums + self._held(step, step.returning, step.returning) + sent
             summing = np.maximum(summing, waits)
-        updates = self.gradients + self.updating + sent + self._lingering(step)
+        updates = self.gradients + self.updating + sent + self._beside_updates(step)
         updating = np.maximum(updates, arriving)
         fullest = np.maximum(np.maximum(backward, summing) + going_back, self._met(step))
+        if _any(self.shapes):
+            fullest = fullest + self.shapes * min(step.micro_batches, step.under_way)
         passing, updated = step.margin * fullest, step.margin * updating
         if step.beyond or step.beyond_updating:
             passing = passing + self.share * step.beyond
@@ -261,6 +270,16 @@ class StageMemory:
             brief = self.brief * max(0, arrived - samples) + self._lingering(step)
             needed = (self.received - self.brief) * arrived + brief
         return needed + self.kept * others + self._crossing(step, others) if others else needed
+
+    def _beside_updates(self, step: Step) -> Amount:
+        """What updates begin beside: rows of the whole batch, and what a thread may have yet.
+
+        The thread that received what came back last goes on to the updates, and may have that yet,
+        or the rows of the micro-batches before, which were joined with those of the last.
+        """
+        received = np.maximum(self._lingering(step), self.came * step.part)
+        joined = self.rows * (step.batch - step.part)
+        return self.rows * step.batch + np.maximum(received, joined)
 
     def _lingering(self, step: Step) -> Amount:
         """A tensor that the thread which received it may have yet (`SameWorkerRecvDone`).

@@ -10,7 +10,7 @@ plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,14 +18,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_studio.placement.between_devices import skips
+from gpu_studio.placement.between_devices import doubles, skips
 from gpu_studio.placement.cudnn_reserve import reserve_for_cudnn
 from gpu_studio.placement.layer_holds import MetOutputs
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.placement.transfers import with_gradients
 from gpu_studio.plan import MIB, Machine, Plan, PlannedDevice, default_devices, logical_devices
 from gpu_studio.plan.card_memory import available_memory
-from gpu_studio.plan.homes import Devices, home_of, takers_of
 
 Array = NDArray[np.float64]
 
@@ -103,6 +103,12 @@ class Work:
     """What each layer keeps for the backward pass of others alone; if empty, nothing."""
     skips: tuple[tuple[int, int, int], ...] = ()
     """The gradients that pass layers by, as `between_devices.skips` has them."""
+    doubles: tuple[tuple[int, int, int, int], ...] = ()
+    """Those that are given back for two outputs at once, as `between_devices.doubles` has them."""
+    row_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """The gradients of rows of each layer's weights that are looked up; if empty, none are."""
+    shape_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """What a micro-batch keeps of shapes that each layer's loops compute; if empty, nothing."""
     added_up_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """The gradients that loops of each layer add up, beginning with zeros; if empty, there are
     none."""
@@ -201,10 +207,7 @@ def links_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dic
 
 
 def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: DeviceTimes) -> Work:
-    """The work of a training step of `batch` samples on `devices`.
-
-    A layer without a time takes none. Raises ValueError if the model's layers are not known.
-    """
+    """The work of a step of `batch` samples. Raises ValueError if the layers are not known."""
     graph = _graph_of(model)
     layers, places = graph.layers, {layer.name: at for at, layer in enumerate(graph.layers)}
     of, (earlier, later) = _times_of(layers, devices, times), _neighbours(layers, places)
@@ -235,6 +238,9 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Dev
         let_go_bytes=_row(layer.let_go_bytes for layer in layers),
         lent_bytes=_row(layer.lent_bytes for layer in layers),
         skips=tuple(skips(graph)),
+        doubles=tuple(doubles(graph)),
+        row_bytes=_row(layer.row_bytes for layer in layers),
+        shape_bytes=_row(layer.shape_bytes for layer in layers),
         added_up_bytes=_row(layer.added_up_bytes for layer in layers),
         keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
         meets=tuple({places[one]: places[next_] for one, next_ in each.meets} for each in layers),
@@ -273,7 +279,10 @@ def _graph_of(model: ModelFacts) -> ModelGraph:
 def _times_of(
     layers: Sequence[GraphLayer], devices: Sequence[Device], times: Mapping[str, Times]
 ) -> list[list[LayerTime]]:
-    """The times of every layer on each device; devices with the same times share a row."""
+    """The times of every layer on each device, 0 if it has none.
+
+    Devices with the same times share a row.
+    """
     every = {id(times[device.name]): times[device.name] for device in devices}
     rows = {
         key: [some.get(layer.name, LayerTime()) for layer in layers] for key, some in every.items()
@@ -391,58 +400,3 @@ def workers(
     cpus = sum(machine.computes_on_cpu(each) for each in physical)
     at_once = max(1, machine.cpu_cores // threads_per_operation) if threads_per_operation else 1
     return max(1, len(cards) + min(cpus, at_once))
-
-
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """The output of `source` that `target` needs on another device, and its returning gradient.
-
-    `bytes` are those of a whole step. If several layers there need it, it is sent once, and
-    `target` is the first.
-    """
-
-    source: str
-    target: str
-    from_device: str
-    to_device: str
-    bytes: int
-
-
-def transfers(graph: ModelGraph, places: Devices, batch: int) -> tuple[Transfer, ...]:
-    """All transfers in a step of `batch` samples, in the order of the layers that send."""
-    takers = takers_of(graph.feeds)
-    trained = with_gradients(graph)
-    found: list[Transfer] = []
-    for layer in graph.layers:
-        directions = 2 if layer.name in trained else 1
-        found += _transfers_of(layer, takers[layer.name], places, batch * directions)
-    return tuple(found)
-
-
-def _transfers_of(
-    layer: GraphLayer, takers: Sequence[str], places: Devices, samples: int
-) -> Iterator[Transfer]:
-    devices = places[layer.name]
-    home = home_of(devices, [places[taker] for taker in takers])
-    size = layer.output_bytes * samples
-    for device in devices:
-        if device != home:
-            yield Transfer(layer.name, layer.name, device, home, round(size / len(devices)))
-    there: dict[str, str] = {}
-    for taker in takers:
-        for device in places[taker]:
-            there.setdefault(device, taker)
-    yield from (
-        Transfer(layer.name, taker, home, device, size)
-        for device, taker in there.items()
-        if device != home
-    )
-
-
-def with_gradients(graph: ModelGraph) -> set[str]:
-    """The layers whose output gets a gradient: a trained layer is before it, or it is one."""
-    found: set[str] = set()
-    for layer in graph.layers:
-        if layer.trainable or found.intersection(layer.inputs):
-            found.add(layer.name)
-    return found

@@ -20,7 +20,7 @@ from training_runs import until
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Placement
-from gpu_studio.placement.work import transfers
+from gpu_studio.placement.transfers import transfers
 from gpu_studio.plan import Plan, loads
 from gpu_studio.runs.reading.event_file import first_of
 from gpu_studio.runs.reading.placements import headline, judged

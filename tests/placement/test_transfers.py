@@ -7,7 +7,8 @@ import numpy as np
 
 from gpu_studio.placement.blocks import entering
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
-from gpu_studio.placement.work import Device, Transfer, by_flops, transfers, work_of
+from gpu_studio.placement.transfers import Transfer, transfers
+from gpu_studio.placement.work import Device, by_flops, work_of
 
 A, B = ("GPU:0",), ("GPU:1",)
 

@@ -240,7 +240,7 @@ def _held(
     wait. On a CPU four are under way at once, or one more than there are devices. And there is
     the sum of the others. While gradients are summed, the last of them still has its
     activations, and on a card those that came in meanwhile; a card updates all layers at a time,
-    while the last gradient may wait to be sent back."""
+    while the last gradient may wait to be sent back, and the one that came beside it."""
     on_card = devices[place].name.startswith("GPU")
     at_once = len(devices) - place if on_card else max(4, len(devices) + 1)
     layers = _on(placement, place)
@@ -264,6 +264,10 @@ def _held(
     backward = come * arrived + keeps * kept * (samples - part) + crossing(samples - part) + back
     largest = max(float(work.gradient_bytes[layer]) for layer in layers)
     updating = 2 * gradients + part * back_again if on_card else gradients + 2 * largest
+    if on_card:
+        updating += part * max(
+            float(work.output_bytes[each]) * _comes_back(work, each, layers) for each in layers
+        )
     batch = 0.0 if on_card else taken * work.batch
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
     ahead = max(0, min(at_once - 1, count - 2)) if on_card else 0

@@ -69,6 +69,8 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             let_go_bytes=scratch % 2 * layer.kept_bytes // 2,
             gives_back=int(random.integers(0, 4)),
             added_up_bytes=layer.trainable_bytes // 2,
+            row_bytes=scratch % 3 // 2 * layer.output_bytes,
+            shape_bytes=scratch % 5 // 4 * layer.kept_bytes,
             keeps_inputs=bool(random.integers(0, 2)),
             meets=tuple(pair for pair in pairwise(_in_order(layer)) if random.integers(0, 2)),
         )

@@ -27,7 +27,8 @@ from gpu_studio.plan import Target
 from gpu_studio.trainer import devices, keras_objects, practice
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.step_costs import LayerCosts
-from gpu_studio.trainer.answers.step_trace import costs_of, trace_step
+from gpu_studio.trainer.answers.step_trace import costs_of
+from gpu_studio.trainer.answers.traced_step import trace_step
 from gpu_studio.trainer.data import Dataset, Split
 from gpu_studio.trainer.data.trees import built, flat, is_nested, mapped
 from gpu_studio.trainer.errors import TrainerError
@@ -305,9 +306,8 @@ def _graph(
 def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLayer:
     # Asked of the whole model: a layer may be trainable within a model that is not.
     trained = {id(variable) for variable in model.trainable_weights}
-    weights = placeable.layer.weights
+    weights, own = placeable.layer.weights, placeable.layer.trainable_weights
     trainable = [variable for variable in weights if id(variable) in trained]
-    own = placeable.layer.trainable_weights
     frozen = not placeable.layer.trainable or bool(own and not trainable)
     return GraphLayer(
         name=placeable.path,
@@ -330,6 +330,8 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
         spared_bytes=costs.spared_bytes,
         lent_bytes=costs.lent_bytes,
         gives_back=costs.gives_back,
+        row_bytes=costs.row_bytes,
+        shape_bytes=costs.shape_bytes,
         added_up_bytes=costs.added_up_bytes,
         keeps_inputs=costs.keeps_inputs,
         meets=tuple(each for each in costs.meets if {*each} <= {*placeable.inputs}),

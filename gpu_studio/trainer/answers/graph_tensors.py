@@ -156,6 +156,17 @@ def _split(op: Any, batch: int, turns: int) -> SplitTurns:
     return SplitTurns(turns, len(op.outputs), size_of(op.outputs[0], batch).per_sample)
 
 
+def numbers_kept(loop: Any) -> int:
+    """Return how many whole numbers, and shapes, the turns of a loop leave for the way back.
+
+    A shape that two operations ask for lies there once.
+    """
+    put = [_put(x) for x in body_of(loop).outputs]
+    some = [x for x in put if x is not None and x.dtype.is_integer]
+    asked = {root(x.op.inputs[0]).ref() if x.op.type == "Shape" else x.ref() for x in some}
+    return turns_of(loop) * len(asked)
+
+
 def _put(given: Any) -> Any:
     """Return the tensor that a turn puts into a list, of which `given` is the next turn's."""
     pushed = root(given).op

@@ -15,10 +15,10 @@ class LayerCosts:
     """The costs of one layer per sample, and its first output's shape without the batch axis.
 
     `kernels` are those that need scratch memory on a card, see `LayerHolds`; `output_kept_bytes`,
-    `forward_bytes`, `let_go_bytes`, `outlived_bytes`, `spared_bytes`, `lent_bytes` and `gives_back`
-    as in `GraphLayer`. `added_up_bytes` are the gradients that its loops add up. `keeps_inputs`
-    says whether its backward pass needs what it takes; `meets`, `met_outputs` as in `GraphLayer`.
-    It `convolves` if any of its operations is a convolution.
+    `forward_bytes`, `let_go_bytes`, `outlived_bytes`, `spared_bytes`, `lent_bytes`, `gives_back`,
+    `row_bytes` and `shape_bytes` as in `GraphLayer`. `added_up_bytes` are the gradients that its
+    loops add up. `keeps_inputs` says whether its backward pass needs what it takes; `meets`,
+    `met_outputs` as in `GraphLayer`. It `convolves` if any of its operations is a convolution.
     """
 
     output_shape: tuple[int | None, ...] = ()
@@ -34,6 +34,8 @@ class LayerCosts:
     kernels: tuple[Kernel, ...] = ()
     lent_bytes: int = 0
     gives_back: int = 0
+    row_bytes: int = 0
+    shape_bytes: int = 0
     added_up_bytes: int = 0
     keeps_inputs: bool = True
     meets: tuple[tuple[str, str], ...] = ()

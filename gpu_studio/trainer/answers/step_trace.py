@@ -1,4 +1,4 @@
-"""Trace a training step for a question, without computing it, and count what it costs.
+"""Count what a traced training step costs.
 
 The costs are each layer's FLOPs and the activations kept for it, and what the step holds moment by
 moment.
@@ -6,14 +6,11 @@ moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any
-
-import keras
-import tensorflow as tf
 
 from gpu_studio.placement.exchange import GATHERING, SENDING, Exchange, gathering, sending
 from gpu_studio.placement.in_turn import IN_TURN, in_turn
@@ -46,145 +43,11 @@ from gpu_studio.trainer.answers.step_operations import (
     added_up_bytes,
     flops_with_loops,
 )
-from gpu_studio.trainer.data import Dataset
-from gpu_studio.trainer.data.trees import flat
-from gpu_studio.trainer.data.values import type_name
+from gpu_studio.trainer.answers.traced_step import LOOP_SCOPE, StepTrace
 from gpu_studio.trainer.environment import cores
-from gpu_studio.trainer.layer_state import beginning_anew
-from gpu_studio.trainer.model_layers import PlaceableLayer, replaced_call
-from gpu_studio.trainer.program import Program
 
-PRIMES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049)
-"""A step is traced for one of these numbers of samples. A tensor whose number of elements that
-prime divides grows with the batch. No weight of the model has such a size, so one trace gives the
-size of every tensor for any batch."""
-_LOOP = "while"
-"""The scope that a run's loop over steps gives to all operations; no layer's."""
 _CONVOLUTIONS = ("Conv2D", "Conv3D", "DepthwiseConv")
 """How the types of convolutions and of their gradients begin; those over one axis are `Conv2D`."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepTrace:
-    """The graph of a step for `batch` samples.
-
-    `layer_of` gives the layer of each operation that a layer's call made, by the operation's name;
-    `outputs` the tensors that each layer gave, a list a call; `gradients` those of the weights.
-    """
-
-    graph: Any
-    batch: int
-    layer_of: dict[str, str]
-    outputs: dict[str, list[Any]]
-    gradients: list[Any]
-
-
-def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLayer]) -> StepTrace:
-    """Trace the step that each replica of `program` trains; nothing is computed."""
-    batch = _prime(program.model, dataset)
-    notes = _Notes()
-    anew = beginning_anew(program.model)
-    on_cpu = tf.device("CPU:0")  # what a card's step has besides is added where cards are rehearsed
-    with notes.listening(layers), _noting_gradients(program, notes), anew, on_cpu:
-        # It must be the very step that a run executes.
-        step = tf.function(_named(program._train_replica), autograph=False)  # noqa: SLF001
-        graph = step.get_concrete_function(*_signature(dataset, batch)).graph
-    return StepTrace(graph, batch, notes.layer_of, notes.outputs, notes.gradients)
-
-
-def _named(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the step with the names that its operations have in a run's loop over steps.
-
-    TensorFlow sorts by them when it rewrites the graph.
-    """
-
-    def named(*args: Any) -> Any:
-        with tf.name_scope(_LOOP):
-            return step(*args)
-
-    return named
-
-
-def _prime(model: Any, dataset: Dataset) -> int:
-    """Return a prime that divides no axis of a weight or of a sample."""
-    axes = [axis for variable in model.variables for axis in variable.shape]
-    axes += [axis for each in dataset.train.arrays for axis in each.shape[1:]]
-    axes += flat(dataset.outputs)
-    return next((prime for prime in PRIMES if all(axis % prime for axis in axes)), PRIMES[-1])
-
-
-def _signature(dataset: Dataset, batch: int) -> tuple[Any, ...]:
-    samples = tf.nest.map_structure(
-        lambda each: tf.TensorSpec((batch, *each.shape[1:]), type_name(each.dtype)),
-        dataset.train.given(slice(1)),
-    )
-    return (
-        *samples,
-        tf.TensorSpec((batch,), tf.float32),
-        tf.TensorSpec((), tf.int64),
-    )
-
-
-@dataclass(slots=True)
-class _Notes:
-    """Records the operations of each layer's call, its outputs, and the gradients applied."""
-
-    layer_of: dict[str, str] = field(default_factory=dict)
-    outputs: dict[str, list[Any]] = field(default_factory=dict)
-    gradients: list[Any] = field(default_factory=list)
-    seen: int = 0
-
-    def listening(self, layers: Sequence[PlaceableLayer]) -> ExitStack:
-        stack = ExitStack()
-        for each in layers:
-            stack.enter_context(replaced_call(each.layer, partial(self._noting, each.path)))
-        return stack
-
-    def _noting(self, path: str, call: Callable[..., Any]) -> Any:
-        def noted(*args: Any, **kwargs: Any) -> Any:
-            graph = tf.compat.v1.get_default_graph()
-            self._take_casts(path, graph)
-            before = len(graph.get_operations())
-            outputs = call(*args, **kwargs)
-            operations = graph.get_operations()
-            self.layer_of.update({operation.name: path for operation in operations[before:]})
-            self.seen = len(operations)
-            self.outputs.setdefault(path, []).append(
-                [x for x in keras.tree.flatten(outputs) if tf.is_tensor(x)]
-            )
-            return outputs
-
-        return noted
-
-    def _take_casts(self, path: str, graph: Any) -> None:
-        """Assign the casts of the layer's inputs to the layer.
-
-        Under mixed precision Keras makes them before it calls the layer.
-        """
-        casts = (
-            operation
-            for operation in graph.get_operations()[self.seen :]
-            if operation.type == "Cast"
-        )
-        self.layer_of.update({operation.name: path for operation in casts})
-
-
-def _noting_gradients(program: Program, notes: _Notes) -> ExitStack:
-    apply = program.optimizer.apply
-
-    def noted(gradients: Any, *args: Any, **kwargs: Any) -> Any:
-        # An embedding's gradient has rows for the tokens of the batch only.
-        rows = [
-            gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-            for gradient in gradients
-        ]
-        notes.gradients += [gradient for gradient in rows if gradient is not None]
-        return apply(gradients, *args, **kwargs)
-
-    stack = ExitStack()
-    program.optimizer.__dict__["apply"] = noted
-    stack.callback(program.optimizer.__dict__.pop, "apply")
-    return stack
 
 
 def costs_of(
@@ -238,6 +101,8 @@ class _Step:
                     kept_bytes=kept.get(path, 0),
                     lent_bytes=lent.get(path, 0),
                     gives_back=given.get(path, 0),
+                    row_bytes=self._trace.rows.get(path, 0),
+                    shape_bytes=self._trace.shapes.get(path, 0),
                     added_up_bytes=added.get(path, 0),
                     keeps_inputs=path in needing,
                     meets=meets.get(path, ()),
@@ -390,7 +255,7 @@ class _Step:
         return {
             name.rpartition("/")[0]: path
             for name, path in self._trace.layer_of.items()
-            if "/" in name and name.rpartition("/")[0] != _LOOP
+            if "/" in name and name.rpartition("/")[0] != LOOP_SCOPE
         }
 
     # Memory

@@ -84,6 +84,7 @@ ASKED = {
         plan(ModelSettings(python="texts.py:build")),
         {**CLASSES, "x_shape": [], "x_dtype": "string"},
     ),
+    "loops": (plan(ModelSettings(python="loops.py:build")), ROWS),
     "broken": (plan(ModelSettings(python="broken.py:build")), ROWS),
     "too large": (
         plan(ModelSettings(name="mlp", options={"hidden": [3_000_000, 3_000_000]})),
@@ -107,6 +108,17 @@ def build():
 """
 
 
+LOOPS = """
+import keras
+
+def build():
+    rows = keras.Input((8,))
+    x = keras.layers.Reshape((4, 2))(rows)
+    x = keras.layers.LSTM(2, return_sequences=True, name="first")(x)
+    return keras.Model(rows, keras.layers.Dense(3)(keras.layers.LSTM(2, name="second")(x)))
+"""
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
@@ -114,7 +126,8 @@ def told(tmp_path_factory):
         "def build():\n    return deeper()\n\ndef deeper():\n    raise ValueError('no')\n"
     )
     (folder / "texts.py").write_text(TEXTS)
-    for name in ("broken.py", "texts.py"):
+    (folder / "loops.py").write_text(LOOPS)
+    for name in ("broken.py", "texts.py", "loops.py"):
         allow_file(folder / name, (folder / name).read_bytes())
     structures = folder / "parity_structures.py"
     structures.write_bytes((Path(model_answers.__file__).parent / structures.name).read_bytes())
@@ -228,6 +241,22 @@ def test_that_branches_join_where_the_model_joins_them(told) -> None:
 def test_that_tokens_are_looked_up_in_a_vocabulary_of_all_of_them(told) -> None:
     embedding = layers(told["transformer"])["embedding"]
     assert (embedding.kind, embedding.parameters) == ("Embedding", 20 * 64)
+
+
+def test_that_the_gradients_of_rows_that_are_looked_up_grow_with_the_batch(told) -> None:
+    found = layers(told["texts"])
+    assert found["embedding"].row_bytes == 2 * 2 * 4
+    assert sum(each.row_bytes for each in found.values()) == 2 * 2 * 4
+
+
+def test_that_loops_keep_a_shape_in_each_turn_where_micro_batches_are_of_any_size(told) -> None:
+    """As traced in a run on cards: each of them lies in a piece of its own."""
+    found = layers(told["loops"])
+    turns, piece = 4, 256
+    assert found["first"].shape_bytes == turns * piece * (4 + 1)  # the number of the turn, too
+    # A gradient goes back through what it takes: the shape and the number of these elements.
+    assert found["second"].shape_bytes == turns * piece * (4 + 1 + 2)
+    assert not any(each.shape_bytes for each in layers(told["transformer"]).values())
 
 
 def test_that_a_nested_and_a_shared_layer_are_listed_once(told) -> None:

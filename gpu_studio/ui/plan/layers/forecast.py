@@ -31,17 +31,16 @@ from gpu_studio.placement.suggestion import (
     mirrored_seconds,
     one_device_seconds,
 )
+from gpu_studio.placement.transfers import Transfer, transfers
 from gpu_studio.placement.work import (
     Device,
     Times,
-    Transfer,
     Work,
     chosen_devices,
     links_in,
     places,
     recomputing,
     times_in,
-    transfers,
     work_of,
     workers,
 )

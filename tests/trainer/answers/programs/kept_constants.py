@@ -16,7 +16,7 @@ from gpu_studio.placement.step_memory import UNIT
 from gpu_studio.plan import load
 from gpu_studio.trainer import session
 from gpu_studio.trainer.answers.constants import constants_of
-from gpu_studio.trainer.answers.step_trace import trace_step
+from gpu_studio.trainer.answers.traced_step import trace_step
 
 SAMPLES, STEPS = 8, 3
 
