@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
 TRAINER: Final = "gpu_studio.trainer"
 """The module that a trainer's process runs; the folder of its run follows."""
+_RUN: Final = re.compile(r"^\d{8}T\d{6}Z-(.+?)(?:-[0-9a-f]{4})?$")
 
 
 def command_line(process: psutil.Process) -> str:
@@ -39,3 +41,18 @@ def short_command(command: str) -> str:
 def is_trainer(command: str) -> bool:
     """Whether this is the command line of a GPU Studio trainer, with its run."""
     return TRAINER in command.split()[:-1]
+
+
+def run_in(command: str) -> str:
+    """The name of the run that this command line trains; empty if it is no trainer's."""
+    if not is_trainer(command):
+        return ""
+    folder = PurePath(command.partition(f"{TRAINER} ")[2]).name
+    found = _RUN.match(folder)
+    return (found[1] if found else folder).replace("-", " ")
+
+
+def holder_words(command: str) -> str:
+    """What holds memory, as its command line tells: `the run digits`, or `python train.py`."""
+    run = run_in(command)
+    return f"the run {run}" if run else short_command(command)

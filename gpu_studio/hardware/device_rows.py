@@ -7,11 +7,9 @@ that fit a table.
 from __future__ import annotations
 
 import getpass
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import PurePath
 from typing import Any, Final
 
 import msgspec
@@ -29,7 +27,7 @@ from gpu_studio.contract.samples import (
     Process,
     SlowFigures,
 )
-from gpu_studio.hardware.command_words import TRAINER, is_trainer, short_command
+from gpu_studio.hardware.command_words import is_trainer, run_in, short_command
 from gpu_studio.hardware.picture import CardNow, MachinePicture
 from gpu_studio.hardware.sample_points import HOST
 from gpu_studio.plan import Card, Machine
@@ -285,7 +283,6 @@ def _memory(process: AnyProcess) -> int:
 
 
 AnyProcess = Process | HostProcess
-_RUN = re.compile(r"^\d{8}T\d{6}Z-(.+?)(?:-[0-9a-f]{4})?$")
 
 
 @cache
@@ -299,12 +296,7 @@ def me() -> str:
 
 def run_of(process: AnyProcess) -> str:
     """The name of the run that a process trains; empty if it is not a GPU Studio trainer."""
-    command = process.command or ""
-    if not is_trainer(command):
-        return ""
-    folder = PurePath(command.partition(f"{TRAINER} ")[2]).name
-    found = _RUN.match(folder)
-    return (found[1] if found else folder).replace("-", " ")
+    return run_in(process.command or "")
 
 
 def what(process: AnyProcess) -> str:

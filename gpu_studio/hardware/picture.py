@@ -30,7 +30,7 @@ from gpu_studio.contract.samples import (
     Slow,
     SlowFigures,
 )
-from gpu_studio.hardware.command_words import short_command
+from gpu_studio.hardware.command_words import holder_words
 from gpu_studio.plan import Card, CardUser, Machine
 
 MOST_EVENTS = 1000
@@ -279,7 +279,7 @@ def _users(key: str, picture: MachinePicture, me: str) -> Iterator[CardUser]:
     for each in sorted(mine, key=_held, reverse=True):
         others = each.user if each.user and each.user != me else ""
         yield CardUser(
-            each.pid, each.memory_mib, short_command(each.command) if each.command else "", others
+            each.pid, each.memory_mib, holder_words(each.command) if each.command else "", others
         )
 
 

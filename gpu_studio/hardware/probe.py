@@ -15,7 +15,7 @@ from typing import Any
 
 from gpu_studio.common import practice
 from gpu_studio.common.figures import MIB
-from gpu_studio.hardware.command_words import command_line, short_command
+from gpu_studio.hardware.command_words import command_line, holder_words
 from gpu_studio.hardware.host import DEVICES, PciCard, PciWatch, host, in_bus_order
 from gpu_studio.hardware.identity import VARIABLE, left_visible, why_hidden
 from gpu_studio.hardware.nvml import (
@@ -298,7 +298,7 @@ def _user_words(known: KnownProcess | None) -> dict[str, str]:
     if known is None:
         return {}
     return {
-        "command": short_command(known.command),
+        "command": holder_words(known.command),
         "user": "" if known.user == _me() else known.user,
     }
 

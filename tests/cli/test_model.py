@@ -138,7 +138,7 @@ def test_that_what_others_hold_of_a_card_is_no_room(tmp_path, capsys, batch, ver
     row = next(line for line in told.out.splitlines() if line.startswith("GPU:1"))
     assert row.endswith(verdict)
     # Also where all of the card would be too little: who holds it is the first thing to know.
-    assert ("held by python -m gpu_studio.trainer 4194306 of grace (7." in told.err) == bool(code)
+    assert ("held by the run digits 4194306 of grace (7." in told.err) == bool(code)
 
 
 @pytest.mark.usefixtures("told")

@@ -55,7 +55,7 @@ def test_that_who_uses_a_card_is_told_only_where_it_is_asked(monkeypatch):
     first, second = inventory(PATIENCE_S, command=WITH_USERS).cards
     assert [(user.command, user.user) for user in first.users] == [("python train.py", "ada")]
     assert first.users[0].used_mib <= first.total_mib
-    assert second.users[0].command == "python -m gpu_studio.trainer"
+    assert second.users[0].command == "the run digits"
 
 
 def test_that_this_host_knows_its_own_processes_and_no_others():

@@ -12,7 +12,7 @@ import pytest
 
 from gpu_studio.contract import samples
 from gpu_studio.hardware.asking import parse_inventory
-from gpu_studio.hardware.command_words import command_line
+from gpu_studio.hardware.command_words import command_line, holder_words
 from gpu_studio.hardware.probe import known_here
 
 
@@ -39,6 +39,22 @@ def test_that_a_command_is_text_on_one_line(odd: psutil.Process) -> None:
     process = samples.HostProcess(pid=odd.pid, command=words)
     sample = samples.HostProcesses(time=1.0, processes=[process])
     assert samples.decode(samples.encode(sample)) == sample
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            "/usr/bin/python3 -P -m gpu_studio.trainer /r/20261122T080000Z-two-cpus-ab12",
+            "the run two cpus",
+        ),
+        ("python -m gpu_studio.trainer runs/mine", "the run mine"),
+        ("python -m gpu_studio.trainer", "python -m gpu_studio.trainer"),
+        ("/usr/bin/python3 -u /home/ada/train.py --fast", "python3 train.py"),
+    ],
+)
+def test_that_a_run_that_holds_memory_is_called_a_run(command: str, words: str) -> None:
+    assert holder_words(command) == words
 
 
 def test_that_an_inventory_holds_whatever_a_name_is() -> None:
