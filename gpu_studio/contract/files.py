@@ -7,6 +7,7 @@ they hold; one with a window does so in slices of time. All are opened by the ru
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -38,6 +39,22 @@ def make_private_directory(path: Path) -> None:
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
+
+
+def make_own_directory(path: Path) -> None:
+    """As `make_private_directory`, within a folder of runs, into which others may write.
+
+    Raises OSError for a link in its place: what is written below it would lie elsewhere.
+    """
+    make_private_directory(path)
+    refuse_link(path)
+
+
+def refuse_link(path: Path) -> None:
+    """Raises OSError if there is a link at `path`."""
+    if path.is_symlink():
+        why = "this is a link, which is not followed: remove it"
+        raise NotADirectoryError(errno.ENOTDIR, why, str(path))
 
 
 def write_private(path: Path, data: bytes) -> None:

@@ -29,6 +29,8 @@ ENVIRONMENT = "GPU_STUDIO_LOCK_FD"
 _LONGEST_SIGNATURE = 64 * 1024
 _LARGEST_PID, _MOST_DIGITS = 2**31 - 1, 19
 """Anybody may have written the signature: larger numbers than these no kernel gives."""
+_RENEWAL_S = 2.0
+"""Readers hold a lock for an instant."""
 
 
 class LockHeldError(Exception):
@@ -147,6 +149,20 @@ class Lock:
     def deleted(self) -> bool:
         """Whether the file was removed, so that nobody can see that the lock is held."""
         return os.fstat(self.descriptor).st_nlink == 0
+
+    def renew(self, path: Path) -> None:
+        """Hold a new file at `path`, as the one that was there is gone: only so is a holder seen.
+
+        Nothing is done where another has come in between, or where no file can be made.
+        """
+        with contextlib.suppress(OSError):
+            descriptor = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            try:
+                if lock_within(descriptor, _RENEWAL_S):
+                    os.dup2(descriptor, self.descriptor, inheritable=False)
+                    self.sign(os.getpid())
+            finally:
+                os.close(descriptor)
 
     def release(self) -> None:
         """Release the lock for every process that shares it. Releasing it twice is harmless."""

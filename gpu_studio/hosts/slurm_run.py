@@ -18,7 +18,12 @@ from string import Template
 from typing import Final
 
 from gpu_studio.common.processes import module_command
-from gpu_studio.contract import RunDirectory, make_private_directory, slug, write_private
+from gpu_studio.contract import (
+    RunDirectory,
+    make_own_directory,
+    slug,
+    write_private,
+)
 from gpu_studio.hosts.slurm import FORGOTTEN, SlurmError, SlurmJob, job_of, pairs_in, run, submit
 from gpu_studio.plan import Plan, Slurm, cluster_of, slurm_options
 from gpu_studio.plan.cluster_values import lead_seconds
@@ -151,7 +156,7 @@ class RunJob:
 
         Raises SlurmError, OSError.
         """
-        make_private_directory(self._workers)
+        make_own_directory(self._workers)
         self.ordered = self.job.restarts if self.job and not self.job.ended else 0
         self._write(f"{start} {count} {self.ordered}")
         if self.job is None or self.job.ended:

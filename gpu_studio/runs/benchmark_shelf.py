@@ -13,7 +13,7 @@ from typing import Final
 from platformdirs import user_data_path
 
 from gpu_studio.common.safe_files import read_regular, remove_older
-from gpu_studio.contract import make_private_directory, write_private
+from gpu_studio.contract import make_own_directory, make_private_directory, write_private
 from gpu_studio.lab.benchmark_results import (
     BENCHMARKS,
     BenchmarkError,
@@ -139,10 +139,7 @@ def delete_result(kept: KeptResult) -> Path:
     What was deleted a day ago or earlier is removed for good.
     """
     trash = kept.path.parent / _TRASH
-    if trash.is_symlink():
-        why_not = "this is a link, which is not followed: remove it"
-        raise NotADirectoryError(errno.ENOTDIR, why_not, str(trash))
-    make_private_directory(trash)
+    make_own_directory(trash)
     remove_older(trash.iterdir(), time.time() - _KEPT_IN_TRASH_S)
     os.utime(kept.path, follow_symlinks=False)
     return kept.path.rename(trash / kept.path.name)

@@ -5,7 +5,6 @@ A person names a run by its number, by its id or a part of it, or by the path of
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import time
@@ -20,6 +19,7 @@ from gpu_studio.common.paths import expanded
 from gpu_studio.common.safe_files import remove_older
 from gpu_studio.contract import RunDirectory, make_private_directory
 from gpu_studio.contract.directory import HIDDEN
+from gpu_studio.contract.files import refuse_link
 from gpu_studio.runs.labels import Numbers, number_all, numbers_in
 from gpu_studio.runs.left_job import LeftJobs
 from gpu_studio.runs.paths import command_in, run_command
@@ -200,10 +200,7 @@ def _numbered(summary: Summary, number: int) -> Summary:
 def _own_trash(runs: Path) -> Path:
     """The trash of this folder. Raises OSError if it has been replaced by a link."""
     trash = runs / TRASH
-    if trash.is_symlink():
-        raise NotADirectoryError(
-            errno.ENOTDIR, "this is a link, which is not followed: remove it", str(trash)
-        )
+    refuse_link(trash)
     return trash
 
 

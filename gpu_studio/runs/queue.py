@@ -17,7 +17,15 @@ from gpu_studio import plan as plans
 from gpu_studio.common.json_text import json_line
 from gpu_studio.common.processes import start_in_background
 from gpu_studio.common.safe_files import read_text
-from gpu_studio.contract import Resume, lock, make_private_directory, read_json, slug, write_private
+from gpu_studio.contract import (
+    Resume,
+    lock,
+    make_own_directory,
+    read_json,
+    slug,
+    write_private,
+)
+from gpu_studio.contract.files import refuse_link
 from gpu_studio.plan import LARGEST_BYTES, AbsolutePlan, PlanError
 from gpu_studio.runs.paths import command_in
 from gpu_studio.runs.queue_entry import HELD_BY_HAND, QueueEntry, Removed, Wait
@@ -208,7 +216,7 @@ class Queue:
 
         Raises QueueError if another process holds it too long.
         """
-        make_private_directory(self.folder)
+        make_own_directory(self.folder)
         try:
             held = lock.take(self.folder / ".lock", _EDIT_SECONDS)
         except lock.LockHeldError:
@@ -243,6 +251,7 @@ class Queue:
         return _read(self.folder / "order.json", list[str]) or []
 
     def _put(self, name: str, value: Any) -> None:
+        refuse_link(self.folder)
         write_private(self.folder / name, json_line(value))
 
     def _plan_file(self, name: str) -> Path:
@@ -295,5 +304,5 @@ def ensure_runner(runs: Path) -> subprocess.Popen[bytes] | None:
     queue = Queue(runs)
     if queue.has_runner or not queue.startable():
         return None
-    make_private_directory(queue.folder)
+    make_own_directory(queue.folder)
     return start_in_background(("--runs-dir", str(runs), "queue", "run"), queue.folder / LOG)

@@ -24,6 +24,7 @@ from gpu_studio.contract import (
     events,
     kernel,
     lock,
+    make_own_directory,
     make_private_directory,
     write_private,
 )
@@ -184,7 +185,7 @@ def start_detached(runs: Path, study: Path) -> subprocess.Popen[bytes]:
     """
     if being_run(runs) is not None:
         raise StudyError("A study is being run already: two at a time would measure each other.")
-    make_private_directory(folder_of(runs))
+    make_own_directory(folder_of(runs))
     words = ("--runs-dir", str(runs), "study", "run", str(study))
     process = start_in_background(words, log_of(runs, study))
     with suppress(OSError):  # it runs all the same, and notes itself

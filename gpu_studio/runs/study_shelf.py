@@ -19,7 +19,7 @@ import msgspec
 from gpu_studio import plan as plans
 from gpu_studio.common.json_text import json_line
 from gpu_studio.common.paths import expanded, is_missing
-from gpu_studio.contract import make_private_directory, read_json, write_private
+from gpu_studio.contract import make_own_directory, read_json, write_private
 from gpu_studio.lab.study import Point, Study, load_study, points_of, unreadable_plan
 from gpu_studio.plan import AbsolutePlan, Plan
 from gpu_studio.runs.studies import Measured
@@ -62,7 +62,7 @@ def forget(runs: Path, study: Path) -> None:
 
 
 def _note(runs: Path, study: Path, known: _Known) -> None:
-    make_private_directory(folder_of(runs))
+    make_own_directory(folder_of(runs))
     write_private(folder_of(runs) / f"{_key(study)}{_NOTE}", json_line(known))
 
 

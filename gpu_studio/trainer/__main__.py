@@ -82,6 +82,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
+def _is_gone(run: RunDirectory, lock: Lock) -> bool:
+    """Whether the run's folder is gone; where only the lock's file is, it is made again."""
+    if not lock.deleted:
+        return False
+    # The folder may be there again: a checkpoint was written while it was deleted.
+    if not run.plan_file.exists():
+        return True
+    if run.events_file.exists():  # and nobody is about to delete it
+        lock.renew(run.lock_file)
+    return False
+
+
 def train(run: RunDirectory) -> int:
     """Train the plan of `run` to its end and return the exit status.
 
@@ -94,8 +106,7 @@ def train(run: RunDirectory) -> int:
     control = Control(
         run,
         stop_now=lambda: _stop_now(writer, ending, reached, time.perf_counter() - began),
-        # The folder may be there again: a checkpoint was written while it was deleted.
-        is_gone=lambda: lock.deleted and not run.plan_file.exists(),
+        is_gone=lambda: _is_gone(run, lock),
         abandon=_abandon,
         is_out_of_hand=user_code.under_way,
     )

@@ -21,7 +21,14 @@ import numpy as np
 
 from gpu_studio import plan
 from gpu_studio.common.safe_files import open_regular, opened
-from gpu_studio.contract import STATE_FILE, WEIGHTS_FILE, Checkpoint, Warned, read_json
+from gpu_studio.contract import (
+    STATE_FILE,
+    WEIGHTS_FILE,
+    Checkpoint,
+    Warned,
+    make_own_directory,
+    read_json,
+)
 from gpu_studio.contract.events import Event
 from gpu_studio.contract.failure_texts import advice_for
 from gpu_studio.trainer.errors import TrainerError
@@ -108,7 +115,7 @@ class Checkpoints:
         with suppress(
             OSError
         ):  # a disk that is full now need not be so when the first checkpoint is written
-            directory.mkdir(mode=0o700, exist_ok=True)
+            make_own_directory(directory)
         self._kept = _judged_on_disk(directory, settings.monitor)
 
     def save(self, snapshot: Snapshot) -> None:
@@ -180,7 +187,7 @@ class Checkpoints:
             "at_end": snapshot.at_end,
             **snapshot.identity,
         }
-        self._directory.mkdir(mode=0o700, exist_ok=True)
+        make_own_directory(self._directory)
         size = write_whole(self._directory / snapshot.name, state, snapshot.arrays)
         self._kept = kept
         return Checkpoint(

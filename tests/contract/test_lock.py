@@ -267,3 +267,30 @@ def test_that_a_last_word_may_be_the_path_of_a_file_that_is_no_utf8(path):
     taken.leave_word(os.fsdecode(b"/home/\xff.study.toml"))
     assert lock.last_words(path) == "/home/\ufffd.study.toml"
     taken.release()
+
+
+def test_that_a_lock_whose_file_was_removed_is_held_by_a_new_one(path):
+    taken = lock.take(path)
+    path.unlink()
+    assert taken.deleted
+    assert not lock.held(path)
+    taken.renew(path)
+    assert not taken.deleted
+    holder = lock.holder(path)
+    assert holder is not None
+    assert holder.pid == os.getpid()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not os.get_inheritable(taken.descriptor)
+    taken.release()
+    assert not lock.held(path)
+
+
+@pytest.mark.parametrize("made", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("nothing")])
+def test_that_a_lock_is_renewed_in_the_place_of_nothing_else(path, made):
+    taken = lock.take(path)
+    path.unlink()
+    made(path)
+    taken.renew(path)
+    assert taken.deleted
+    assert not path.is_file()
+    taken.release()

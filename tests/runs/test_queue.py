@@ -62,6 +62,17 @@ def test_that_an_entry_stands_in_a_file_of_its_own_name_only(queue: Queue, other
     assert not (queue.runs / "elsewhere.json").exists()
 
 
+def test_that_a_link_in_the_place_of_its_folder_is_refused(queue: Queue, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    queue.runs.mkdir(parents=True, exist_ok=True)
+    queue.folder.symlink_to(elsewhere)
+    for act in (lambda: add(queue, "a"), lambda: queue.tell({"a": "waits"})):
+        with pytest.raises(OSError, match="this is a link, which is not followed"):
+            act()
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_that_an_entry_goes_on_with_no_run_outside_the_folder(queue: Queue) -> None:
     (name,) = add(queue, "a")
     path = queue.folder / f"{name}.json"

@@ -93,6 +93,21 @@ def test_that_only_the_owner_can_read_it(tmp_path: Path) -> None:
     assert modes == {"step-00000001": 0o700, "weights.npz": 0o600, "state.json": 0o600}
 
 
+def test_that_nothing_is_written_where_a_link_in_the_folders_place_leads(tmp_path: Path) -> None:
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "c"
+    elsewhere.mkdir()
+    told: list[events.Event] = []
+    made = Checkpoints(folder, plan.CheckpointSettings(), told.append)
+    folder.rmdir()
+    folder.symlink_to(elsewhere)
+    made.save(snapshot(1))
+    made.close()
+    assert list(elsewhere.iterdir()) == []
+    (warned,) = told
+    assert isinstance(warned, events.Warned)
+    assert "this is a link, which is not followed" in warned.message
+
+
 def test_that_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path: Path, monkeypatch) -> None:
     def full(*_args: object, **_options: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -17,6 +17,8 @@ from gpu_studio.common.processes import signals_await_handlers
 from gpu_studio.contract import events
 from gpu_studio.plan import with_settings
 from gpu_studio.runs.diagnosis import explain
+from gpu_studio.runs.state import is_live
+from gpu_studio.runs.stop import StopLadder
 
 pytestmark = pytest.mark.slow
 
@@ -176,6 +178,17 @@ def test_that_a_trainer_ends_whose_folder_was_deleted_but_for_what_it_wrote_mean
         assert written.is_dir()
         assert run.launched.process.wait(PATIENCE_S) == 1
     assert "no longer there" in explain(run.directory, 1).message
+
+
+def test_that_a_run_whose_lock_was_removed_is_seen_again_and_stops(tmp_path: Path) -> None:
+    """Nobody could see it, or stop it, and it trained on."""
+    with running(LONG, tmp_path, warm=True) as run:
+        run.wait_for(lambda: steps(run) > 0)
+        run.directory.lock_file.unlink()
+        run.wait_for(lambda: is_live(run.directory))
+        ladder = StopLadder(run.directory)
+        run.wait_for(lambda: ladder.advance() == "gone")
+        assert run.finish().one(events.Finished).reason == "stopped"
 
 
 IMPORTED = """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from gpu_studio.cli.command import (
     OK,
@@ -115,10 +116,14 @@ def stop(chosen: argparse.Namespace) -> int:
 
 def _ended(run: RunDirectory) -> str:
     from gpu_studio.runs.left_job import explained
+    from gpu_studio.runs.reading.summary import why_unreadable
     from gpu_studio.runs.state import state_of
 
-    state = state_of(run)
-    why = f" {explained(run).message}" if state == "lost" else ""
+    try:
+        state = state_of(run)
+        why = f" {explained(run).message}" if state == "lost" else ""
+    except OSError as error:  # which its end does not depend on
+        return f"{run.id} has ended. How cannot be read: {why_unreadable(run, error)}."
     return f"{run.id} has ended: {state}.{why}"
 
 
@@ -156,10 +161,11 @@ def _tell(run: RunDirectory, chosen: argparse.Namespace, text: str) -> int:
     from gpu_studio.runs.lineage import read_history
 
     if chosen.json:
-        history = read_history(run)
-        say_json(
-            {"run": run.id, "state": history.state, "step": history.step, "epoch": history.epoch}
-        )
+        known: dict[str, Any] = {"state": "unreadable", "step": None, "epoch": None}
+        with suppress(OSError):  # what was asked for is done all the same
+            history = read_history(run)
+            known = {"state": history.state, "step": history.step, "epoch": history.epoch}
+        say_json({"run": run.id, **known})
     else:
         note(text)
     return OK

@@ -16,7 +16,7 @@ from gpu_studio.contract import (
     RunDirectory,
     StateChanged,
     cluster_file,
-    make_private_directory,
+    make_own_directory,
 )
 from gpu_studio.contract.cluster_file import ClusterFile, ClusterMember
 from gpu_studio.hosts.judging import is_public
@@ -62,7 +62,8 @@ class SlurmTask(Worker):
         """Make its folder, where it finds what it is asked: the job itself is ordered for all."""
         del count
         folder = self._run.of_worker(attempt, self.part.role, self.part.index).path
-        make_private_directory(folder)
+        make_own_directory(folder.parent)
+        make_own_directory(folder)
         mail = Mail(folder / ASKED, folder / MAIL)
         mail.say_present()
         return mail

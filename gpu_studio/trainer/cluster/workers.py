@@ -21,7 +21,7 @@ from gpu_studio.contract import (
     WorkerState,
     kernel,
     last_lines,
-    make_private_directory,
+    make_own_directory,
 )
 from gpu_studio.contract.cluster_file import ClusterMember
 from gpu_studio.hosts.slurm_run import MEMBER
@@ -83,7 +83,9 @@ class Worker:
     def _start(self, numbers: dict[str, int | str], descriptor: int) -> subprocess.Popen[bytes]:
         options = [f"--{name}={number}" for name, number in numbers.items()]
         command = [*module_command(MEMBER), *options, str(self._run.path)]
-        make_private_directory(self.own.path)
+        if not self.part.is_first:
+            make_own_directory(self.own.path.parent)
+            make_own_directory(self.own.path)
         # What the first prints is the run's: this process has the run's log as its own output.
         log = (
             None

@@ -74,6 +74,25 @@ def test_that_a_trainer_which_does_not_listen_is_made_to(gpu_studio, training):
     assert launched.process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_that_a_run_is_stopped_whatever_is_in_the_place_of_its_events(
+    gpu_studio, training, tmp_path, words
+):
+    launched = training()
+    file = launched.directory.events_file
+    file.rename(tmp_path / "events")
+    file.symlink_to(tmp_path / "events")
+    answer = gpu_studio("runs", "stop", "latest", *words)
+    assert answer.code == 0
+    if words:
+        assert answer.document["state"] == "unreadable"
+    else:
+        assert (
+            "has ended. How cannot be read: events.jsonl: this is no file, but a link" in answer.err
+        )
+    assert not is_live(launched.directory)
+
+
 def test_that_a_stop_that_cannot_be_done_ends_with_the_reason(gpu_studio, ended):
     """A stop that names somebody else's process in the lock once killed it, and never ended."""
     run = ended().directory
