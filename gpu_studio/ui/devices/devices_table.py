@@ -25,6 +25,10 @@ from gpu_studio.ui.kit import (
 
 HEADERS = ("Device", "Memory", "Utilisation", "Power", "Temp.", "In a plan", "Used by")
 DEVICE, MEMORY, UTILISATION, POWER, TEMPERATURE, TENSORFLOW, USED_BY = range(7)
+NAMED_IN_PLANS = (
+    "What devices.visible and devices.carve of a plan call it. TensorFlow counts the cards that a "
+    "plan leaves visible anew, from GPU:0 on"
+)
 ROW_ROLE = Qt.ItemDataRole.UserRole + 1
 _ROOT = QModelIndex()
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -81,6 +85,8 @@ class DevicesModel(QAbstractTableModel):
             TEMPERATURE,
         ):
             return _RIGHT
+        if role == Qt.ItemDataRole.ToolTipRole and section == TENSORFLOW:
+            return NAMED_IN_PLANS
         return HEADERS[section] if role == Qt.ItemDataRole.DisplayRole else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

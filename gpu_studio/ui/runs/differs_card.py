@@ -133,7 +133,7 @@ def _bare(text: str) -> str:
     return text[1:-1] if quoted and "\\" not in text else text
 
 
-_NAMES, _LEAST, _MOST = (150, 196), 116, 176
+_NAMES, _LEAST, _MOST = (150, 196), 116, 160
 _SHARE_OF_NAMES, _ROOMY, _AROUND = 0.36, 150, 4
 _PAIR, _LEAST_OF_PAIR = 2, 92
 """Of two runs both are in sight at once, also where that makes their columns narrow."""
@@ -218,7 +218,12 @@ class _Sheet(Table):
         width = self.viewport().width()
         usual = min(max(round(width * _SHARE_OF_NAMES), least), most)
         names = max(usual, min(self._wanted_by_names(), width - runs * _ROOMY))
-        each = max((width - names) // runs, self._least(runs) if runs > _PAIR else _LEAST_OF_PAIR)
+        if runs > _PAIR:
+            enough = self._least(runs)
+            names = max(least, min(names, width - runs * enough))
+        else:
+            enough = _LEAST_OF_PAIR
+        each = max((width - names) // runs, enough)
         self.setColumnWidth(0, names)
         for column in range(1, runs + 1):
             self.setColumnWidth(column, each)

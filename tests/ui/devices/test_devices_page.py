@@ -105,6 +105,8 @@ def test_that_before_they_are_watched_the_devices_are_those_of_the_inventory(
         "CPU 16 cores",
     ]
     assert [text(model, row, TENSORFLOW) for row in range(3)] == ["GPU:0", "GPU:1", "CPU:0"]
+    tip = model.headerData(TENSORFLOW, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert "counts the cards that a plan leaves visible anew" in tip
     assert [text(model, row, MEMORY) for row in range(3)] == ["0 / 24 GiB", "1 / 24 GiB", "128 GiB"]
 
 
