@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from gpu_studio.common.safe_files import read_regular
+from pathlib import Path
+
+from gpu_studio.common.python_syntax import read_code
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.learning import ExportError
 from gpu_studio.export.locating import located
 from gpu_studio.export.script_text import call, functions_of, literal
 from gpu_studio.plan import Reference, reference, references_of
+from gpu_studio.plan.local_modules import code_folder, package_of
 from gpu_studio.plan.references import SCHEDULE
 from gpu_studio.plan.scripts import FIT, call_in
 
@@ -94,15 +97,13 @@ def code_in(folder):
 """
 
 
-_LONGEST = 1024 * 1024
-"""Bytes of the largest file that is taken for a program."""
-
-
 def own_code(facts: ScriptFacts) -> str:
     """The functions `own` and `call_own`; empty for a plan that names no function."""
     if not names_code(facts):
         return ""
     named = [found for _, text in references_of(facts.plan) if (found := reference(text))]
+    for each in named:
+        _refuse_packages(each, facts)
     if not any(is_script(each, facts) for each in named):
         return CALL_OWN
     calling = ("call_of_fit", "with_others", "strategy_in_use", "instead_of_set_up")
@@ -120,11 +121,27 @@ def is_script(named: Reference, facts: ScriptFacts) -> bool:
     """Whether what a script gives its `fit` is meant. Raises ExportError."""
     if named.function != FIT:
         return False
+    path, code = _read(named, facts)
+    return call_in(path, code) is not None
+
+
+def _read(named: Reference, facts: ScriptFacts) -> tuple[Path, bytes]:
     path = located("model.python", named.file, facts.base)
     try:
-        return call_in(path, read_regular(path, _LONGEST, follow=True)) is not None
+        return path, read_code(path)
     except (OSError, ValueError) as error:
         raise ExportError(f"{named.file} cannot be read ({error}).") from error
+
+
+def _refuse_packages(named: Reference, facts: ScriptFacts) -> None:
+    """Raise ExportError for a file that imports as a module of a package."""
+    path, code = _read(named, facts)
+    folder = code_folder(path, code)
+    if package := package_of(path, folder):
+        raise ExportError(
+            f"{named.file} imports as a module of the package {package}, and a script is in none: "
+            f"name a file in {folder} that imports what it needs from {package}."
+        )
 
 
 def called(named: Reference, part: str, facts: ScriptFacts) -> str:

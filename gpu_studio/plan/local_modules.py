@@ -7,7 +7,7 @@ found this way: the trainer refuses it when it is about to run.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,27 +18,70 @@ MOST = 200
 """Files that are read at most: a folder of so many modules is allowed as a folder."""
 
 
-def modules_beside(file: Path) -> list[Path]:
-    """The files below the folder of `file` that it imports, also indirectly, in import order.
+def code_folder(file: Path, code: bytes) -> Path:
+    """The folder from which what `file` imports is searched, its links resolved: its own.
 
-    Links are resolved to find that folder. A file that cannot be read imports nothing.
+    A file that imports what is there with leading dots, or by the name of a folder that it is in,
+    is meant to be started as `python -m package.file`: then it is that of the topmost package.
     """
     file = real_path(file)
-    found: dict[Path, None] = {}
-    todo = [file]
+    folders, imports = file.parents, imports_in(code)
+    levels = [level for level, name in imports if level and _is_there(name, folders, level)]
+    place = max(levels, default=0)
+    while place and place < len(folders) - 1 and (folders[place] / "__init__.py").is_file():
+        place += 1
+    for at in range(place, len(folders) - 1):
+        if any(_is_meant(name, folders[at]) for level, name in imports if level == 0):
+            place = at + 1
+    # No module is found in a folder whose name has a dot.
+    named = place < len(folders) and not any("." in each.name for each in folders[:place])
+    return folders[place] if named else folders[0]
+
+
+def _is_there(name: str, folders: Sequence[Path], level: int) -> bool:
+    """Whether an import with so many leading dots finds a file; `folders` are from its file up."""
+    return level < len(folders) and any(_files_of(name, folders[level - 1]))
+
+
+def _is_meant(name: str, package: Path) -> bool:
+    """Whether an import of `a.b` means the module `b` in this folder `a`."""
+    first, _, inner = name.partition(".")
+    return bool(inner) and first == package.name and any(_files_of(inner, package))
+
+
+def package_of(file: Path, folder: Path) -> str:
+    """The dotted name of the package of a file, seen from `folder`; empty if the file is there."""
+    return ".".join(real_path(file).parent.relative_to(folder).parts)
+
+
+def modules_beside(file: Path) -> list[Path]:
+    """The files below the `code_folder` of `file` that it imports, also indirectly, in order.
+
+    A file that cannot be read imports nothing.
+    """
+    file = real_path(file)
+    try:
+        folder = code_folder(file, read_code(file))
+    except (OSError, ValueError):
+        return []
+    package = package_of(file, folder)
+    found = dict.fromkeys(_files_of(package, folder) if package else ())
+    todo = [file, *found]
     while todo and len(found) < MOST:
         importing = todo.pop(0)
-        for path in _imported_files(importing, file.parent):
+        for path in _imported_files(importing, folder):
             if path != file and path not in found:
                 found[path] = None
                 todo.append(path)
     return list(found)
 
 
-def files_of_import(importing: Path, level: int, name: str) -> list[Path]:
-    """The files beside `importing` that an import in it runs; `level` is the number of its dots."""
-    importing = real_path(importing)
-    base = _folder_of_import(importing, level, importing.parent)
+def files_of_import(importing: Path, level: int, name: str, folder: Path) -> list[Path]:
+    """The files in and below `folder` that an import in `importing` runs.
+
+    `level` is the number of its leading dots.
+    """
+    base = _folder_of_import(real_path(importing), level, folder)
     return [] if base is None else list(_files_of(name, base))
 
 

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from gpu_studio.common.python_syntax import DEFINITIONS, parsed, read_code, run_by
-from gpu_studio.plan.local_modules import files_of_import, modules_beside
+from gpu_studio.plan.local_modules import code_folder, files_of_import, modules_beside
 from gpu_studio.plan.strategies import strategy_named
 from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training, shown
 
@@ -98,21 +98,22 @@ def _goes_elsewhere(path: Path, code: bytes) -> int:
     own = {each.name for each in tree.body if isinstance(each, DEFINITIONS)}
     if FIT in own:  # the function is meant
         return 0
-    nodes = list(run_by(tree.body, as_program=True))
-    beside = {name for node in nodes for name in _imported_from_beside(node, path)}
+    nodes, folder = list(run_by(tree.body, as_program=True)), code_folder(path, code)
+    beside = {name for node in nodes for name in _imported_from_beside(node, path, folder)}
     called = [node for node in nodes if isinstance(node, ast.Call)]
     return next((each.lineno for each in called if _names_in(each) & (own | beside)), 0)
 
 
-def _imported_from_beside(node: ast.AST, path: Path) -> Iterator[str]:
-    """The names that an import takes from modules beside the file at `path`."""
+def _imported_from_beside(node: ast.AST, path: Path, folder: Path) -> Iterator[str]:
+    """The names that an import in the file at `path` takes from modules in and below `folder`."""
     if isinstance(node, ast.Import):
         for each in node.names:
-            if files_of_import(path, 0, each.name):
+            if files_of_import(path, 0, each.name, folder):
                 yield (each.asname or each.name).partition(".")[0]
     elif isinstance(node, ast.ImportFrom):
         for each in node.names:  # `from a import b` may import the module `a.b`
-            if files_of_import(path, node.level, f"{node.module or ''}.{each.name}".strip(".")):
+            name = f"{node.module or ''}.{each.name}".strip(".")
+            if files_of_import(path, node.level, name, folder):
                 yield each.asname or each.name
 
 

@@ -119,3 +119,16 @@ def test_that_a_data_file_is_looked_at_and_its_faults_are_said(tmp_path):
     assert "x_train and y_train, or x and y" in refusal(plan, tmp_path)
     np.savez(tmp_path / "mine.npz", x=np.array([{}], object), y=np.zeros(1))
     assert "arrays of numbers" in refusal(plan, tmp_path)
+
+
+def test_that_code_that_imports_as_a_module_of_a_package_is_told_how_it_can_be_a_script(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "layers.py").write_text("def block(): ...")
+    (tmp_path / "nets" / "models.py").write_text("from .layers import block\ndef build(): ...")
+    plan = replace(small_plan(), model=ModelSettings(python="nets/models.py:build"))
+    assert refusal(plan, tmp_path) == (
+        "nets/models.py imports as a module of the package nets, and a script is in none: name a "
+        f"file in {tmp_path} that imports what it needs from nets."
+    )

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.plan.local_modules import MOST, imports_in, modules_beside
+from gpu_studio.plan.local_modules import (
+    MOST,
+    code_folder,
+    imports_in,
+    modules_beside,
+    package_of,
+)
 
 
 @pytest.fixture
@@ -87,3 +93,50 @@ def test_that_a_folder_of_endless_modules_is_not_read_to_its_end(tmp_path: Path)
 @given(st.binary(max_size=200))
 def test_that_any_bytes_can_be_asked_for_their_imports(code: bytes) -> None:
     assert all(level >= 0 and isinstance(name, str) for level, name in imports_in(code))
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "package"),
+    [
+        ("nets/deep/train.py", "import helper", ""),
+        ("nets/deep/train.py", "from ..blocks import Block", "nets.deep"),
+        ("nets/deep/train.py", "from nets.blocks import Block", "nets.deep"),
+        ("nets/deep/train.py", "from . import train", "nets.deep"),
+        ("nets/deep/train.py", "from ..nothing import x", ""),
+        ("nets/deep/train.py", "import nets.nothing", ""),
+        ("nets/deep/train.py", "from ................ import x", ""),
+        ("plain/train.py", "from .tool import saw", "plain"),
+        ("plain/train.py", "import plain.tool", "plain"),
+        ("plain/train.py", "import tool", ""),
+        ("plain/train.py", "import plain", ""),
+        ("with.dot/train.py", "from .tool import saw", ""),
+        ("plain/train.py", "from .tool import", ""),
+    ],
+)
+def test_that_a_file_that_imports_as_a_module_of_a_package_is_searched_from_above_it(
+    folder: Path, file: str, code: str, package: str
+) -> None:
+    path = folder / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(code)
+    (folder / "with.dot" / "tool.py").parent.mkdir(exist_ok=True)
+    (folder / "with.dot" / "tool.py").touch()
+    found = code_folder(path, code.encode())
+    assert found == (folder if package else path.parent)
+    assert package_of(path, found) == package
+
+
+def test_that_modules_of_a_package_are_found_from_each_of_its_folders(folder: Path) -> None:
+    path = folder / "nets" / "deep" / "train.py"
+    path.write_text("from ..blocks import Block\nfrom nets.deep import more\nimport helper")
+    (folder / "nets" / "deep" / "more.py").write_text("from . import last")
+    (folder / "nets" / "deep" / "last.py").touch()
+    found = [each.relative_to(folder).as_posix() for each in modules_beside(path)]
+    assert found == [
+        "nets/__init__.py",
+        "nets/deep/__init__.py",
+        "nets/blocks.py",
+        "nets/deep/more.py",
+        "helper.py",
+        "nets/deep/last.py",
+    ]

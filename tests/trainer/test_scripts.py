@@ -180,6 +180,8 @@ model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
 model.compile(keras.optimizers.SGD(RATE), "mse")
 model.fit(x, x, batch_size=8)
 """
+SCALE = CHURN[CHURN.index("class Scale") : CHURN.index("class Hits")]
+PACKAGED = CHURN.replace(SCALE, "from .layers import Scale\n\n\n")
 STARTING = """
 import churn
 
@@ -264,6 +266,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "stream.py").write_text(STREAM)
     (made / "pictures.py").write_text(PICTURES)
     (made / "starting.py").write_text(STARTING)
+    (made / "lab").mkdir()
+    (made / "lab" / "packaged.py").write_text(PACKAGED)
+    (made / "lab" / "layers.py").write_text(f"import keras\n\n\n{SCALE}")
     for place, text in enumerate(WRONG.values()):
         (made / f"wrong_{place}.py").write_text(text)
     allow_folder(made)
@@ -300,6 +305,8 @@ def trained(folder: Path) -> dict[str, Trained]:
         for name in OF_WAY[way]:
             made[f"{name} {way}"] = split(plan(name), distribution)
     made["starting"] = split(plan("starting"), Distribution())
+    packaged = plans.load(folder / "lab" / "packaged.py")
+    made["packaged"] = split(plans.with_absolute_files(packaged, folder / "lab"), Distribution())
     words = ["--rows", "60", "--epochs", "2", "--plain"]
     made["told"] = split(started_with(plan("churn"), words), Distribution())
     for place, name in enumerate(WRONG):
@@ -320,10 +327,11 @@ def test_that_a_script_trains_as_python_starts_it(
         assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
 
 
-def test_that_a_script_trains_what_a_module_beside_it_gives_fit(
-    by_fit: dict[str, list[dict[str, float]]], trained: dict[str, Trained]
+@pytest.mark.parametrize("name", ["starting", "packaged"])
+def test_that_a_script_trains_what_a_module_gives_fit_and_imports_as_one_of_a_package(
+    by_fit: dict[str, list[dict[str, float]]], trained: dict[str, Trained], name: str
 ) -> None:
-    run = trained["starting"]
+    run = trained[name]
     assert len(run.epochs) == 3, run
     for mine, wanted in zip(run.epochs, by_fit["churn"], strict=True):
         wanted = {name: each for name, each in wanted.items() if name != "learning_rate"}

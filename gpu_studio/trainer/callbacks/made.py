@@ -167,7 +167,7 @@ def _said_of(made: MadeCallback) -> Iterator[Event]:
             suggestion="Leave it out; [training.checkpoint] says when they are written.",
         )
     elif isinstance(callback, keras.callbacks.ModelCheckpoint) and made.function:
-        path = place_of(made.function.file.parent) / callback.filepath
+        path = place_of(made.function.folder) / callback.filepath
         yield Log(
             message=f"{made.name} writes {path}. The run keeps checkpoints of its own besides, "
             "from which it resumes."

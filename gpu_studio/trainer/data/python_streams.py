@@ -398,7 +398,7 @@ def streams_of(function: UserFunction, found: Mapping[str, Any], seed: int) -> d
     The user's folder stays the current one: code that runs later opens files by relative names,
     too. Raises DataError, and UserCodeError from the user's own code.
     """
-    os.chdir(place_of(function.file.parent))
+    os.chdir(place_of(function.folder))
     return {split: _named_stream(function, split, each, seed) for split, each in found.items()}
 
 

@@ -27,7 +27,7 @@ from gpu_studio.contract import Code
 from gpu_studio.contract.consent import Standing, allowances, digest, standing
 from gpu_studio.contract.user_files import hint, syntax_problem
 from gpu_studio.plan import Part, Plan, Reference, part_of, reference, references_of
-from gpu_studio.plan.local_modules import modules_beside
+from gpu_studio.plan.local_modules import code_folder, modules_beside, package_of
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.leaving import compiled
 
@@ -40,12 +40,21 @@ By a second time a link might lead elsewhere, or the file be another.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Admitted:
-    """A file that may run: its real path, its contents, their SHA-256, and the compiled code."""
+    """A file that may run: its real path, its contents, their SHA-256, and the compiled code.
+
+    What it imports is searched from `folder` on.
+    """
 
     path: Path
     text: bytes
     sha256: str
     code: CodeType
+    folder: Path
+
+    def started(self) -> CodeType:
+        """Return the code as it is executed by itself, and not as a module that is imported."""
+        package = package_of(self.path, self.folder)
+        return compiled(self.text, str(self.path), package) if package else self.code
 
     def show_lines(self) -> None:
         """Let a traceback show the lines that ran, whatever the file holds by then."""
@@ -79,7 +88,8 @@ def _read(path: Path, real: Path) -> Admitted:
     said = standing(real, text)
     if said is not Standing.ALLOWED:
         raise _not_allowed(path, said)
-    return Admitted(real, text, digest(text), _compiled(path, real, text))
+    code = _compiled(path, real, text)
+    return Admitted(real, text, digest(text), code, code_folder(real, text))
 
 
 def _not_allowed(path: Path, said: Standing) -> UserCodeError:
@@ -242,7 +252,7 @@ def codes_imported_by_name(plan: Plan, base: Path) -> list[Code]:
     as_user_error = {code.file for code in codes_of(plan, base)}
     found = []
     for part, named in _references(plan):
-        folder = _file_of(named, base).path.parent
+        folder = _file_of(named, base).folder
         codes = [_code(part, admit(file)) for file in executed if file.is_relative_to(folder)]
         found += [code for code in codes if code.file not in as_user_error]
         as_user_error.update(code.file for code in codes)

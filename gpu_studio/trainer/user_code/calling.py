@@ -59,6 +59,11 @@ class UserFunction:
     fit: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def folder(self) -> Path:
+        """The folder in which its file runs, and from which its imports are searched."""
+        return admit(self.file).folder
+
+    @property
     def line(self) -> int:
         """The line at which it begins; 1 if unknown."""
         if self.begins:
@@ -164,7 +169,7 @@ def _executed(admitted: Admitted) -> ModuleType:
     sys.modules[name] = module
     try:
         # The user has allowed this code.
-        _guarded(file, lambda: exec(admitted.code, module.__dict__))  # noqa: S102
+        _guarded(file, lambda: exec(admitted.started(), module.__dict__))  # noqa: S102
     except UserCodeError:
         sys.modules.pop(name, None)
         raise
@@ -179,7 +184,7 @@ def _guarded(
     begins: int = 0,
 ) -> T:
     try:
-        with at_work(file.parent, patience):
+        with at_work(admit(file).folder, patience):
             return work()
     except UserCodeError:
         raise

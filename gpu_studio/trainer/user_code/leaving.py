@@ -20,12 +20,31 @@ from typing import Any
 from gpu_studio.common.python_syntax import parsed
 
 
-def compiled(text: bytes, name: str) -> CodeType:
-    """Compile the text of the file of this name. Raises as `compile` does."""
+def compiled(text: bytes, name: str, package: str = "") -> CodeType:
+    """Compile the text of the file of this name. Raises as `compile` does.
+
+    With `package` it imports, once executed, as a module of that package.
+    """
     code = compile(text, name, "exec", dont_inherit=True)
-    if not any(each in text for each in (b"finally", b"except", b"exit__")):
+    leaves = any(each in text for each in (b"finally", b"except", b"exit__"))
+    if not leaves and not package:
         return code
-    return compile(leaving_at_fit(parsed(text)), name, "exec", dont_inherit=True)
+    tree = leaving_at_fit(parsed(text)) if leaves else parsed(text)
+    if package:
+        _import_from(package, tree)
+    return compile(tree, name, "exec", dont_inherit=True)
+
+
+def _import_from(package: str, tree: ast.Module) -> None:
+    """Have a file that is executed by itself say in which package it is."""
+    said = ast.parse(f"__package__ = {package!r}").body[0]
+    # Nothing but a docstring may stand before what is imported from the future.
+    futures = [
+        place
+        for place, each in enumerate(tree.body)
+        if isinstance(each, ast.ImportFrom) and each.module == "__future__"
+    ]
+    tree.body.insert(max(futures, default=-1) + 1, said)
 
 
 # These are also written into exported scripts, as they are.

@@ -116,12 +116,12 @@ def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, A
     try:
         # What it wants of warnings, such as that each is an error, is not meant for the trainer.
         with (
-            started_in(admitted.path.parent),
+            started_in(admitted.folder),
             _signals_kept(),
             redirect_stderr(heard),
             warnings.catch_warnings(),
         ):
-            found = call_of_fit(str(admitted.path), admitted.code, arguments)
+            found = call_of_fit(str(admitted.path), admitted.started(), arguments)
     except SystemExit as ended:
         raise _no_fit(admitted.path, ended, heard.last) from ended
     finally:

@@ -225,7 +225,7 @@ def _own_frames(error: BaseException, file: Path) -> Iterator[TracebackType]:
     """
     for trace in _frames(error):
         name = _file_of(trace)
-        if name == file or (name.is_relative_to(file.parent) and "site-packages" not in name.parts):
+        if name == file or (_is_own(str(name)) and "site-packages" not in name.parts):
             yield trace
 
 
