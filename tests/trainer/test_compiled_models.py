@@ -39,7 +39,7 @@ CASES: dict[str, Case] = {
     },
     **{
         name: {"function": name, "settings": TESTED}
-        for name in ("partly", "ema", "scaled", "scaled_little")
+        for name in ("partly", "ema", "scaled", "scaled_little", "in_dictionary")
     },
     "warmed": {
         "function": "warmed",

@@ -162,17 +162,16 @@ def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLos
 
 
 def _beside(model: keras.Model, targets: Any, names: Sequence[str]) -> Any:
-    """Return the targets in the places of their outputs; None where an output has none.
-
-    Of outputs in a list, `fit` finds those of a dictionary by the outputs' `names`.
-    """
+    """Return the targets where their outputs are, in a list by `names`; None for one without."""
     targets, in_order = by_name(model, targets), isinstance(_structure(model), list | tuple)
     if in_order and isinstance(targets, dict) and set(targets) == set(names):
         return [targets[name] for name in names]
     given, ends = keras.tree.flatten(targets), list(range(len(model.outputs)))
-    places = ends_with_loss(model, ends, len(given))
-    found = [given[places.index(end)] if end in places else None for end in ends]
-    return targets if len(places) == len(ends) else found
+    if len(ends) == 1 and not keras.tree.is_nested(targets):  # of an output in a dictionary, too
+        return keras.tree.pack_sequence_as(_structure(model), given)
+    at = ends_with_loss(model, ends, len(given))
+    found = [given[at.index(end)] if end in at else None for end in ends]
+    return targets if len(at) == len(ends) else found
 
 
 def _is_numbered(found: Any) -> bool:
