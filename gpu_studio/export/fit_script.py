@@ -61,7 +61,7 @@ class SameDraws(keras.callbacks.Callback):
         shared = keras.src.random.seed_generator.global_seed_generator().state
         states = [v for v in self.model.variables if v.name == "seed_generator_state"]
         own = [(v, int(np.asarray(v)[0])) for v in states if v is not shared]
-        self.states, self.step = [*own, (shared, SEED)], 0
+        self.states, self.step = [*own, (shared, SEED)], $first
 
     def on_train_batch_begin(self, batch, logs=None):
         self.place($place)
@@ -166,14 +166,14 @@ $known
 $skip
 if isinstance(training, keras.utils.PyDataset):
     steps = steps or len(training)
-    training = in_order(training, arguments.epochs)
+    training = in_order(training, $epochs)
 validation = by_passes(validation, 1$passed)
 test = by_passes(test, 2)"""
 _GENERATED = """\
 if inspect.isgenerator(training):
     training = as_dataset(training)"""
 _READ_ONCE = """
-if inspect.isgenerator(training) and arguments.epochs > 1:
+if inspect.isgenerator(training) and $epochs > 1:
     raise SystemExit("A generator is read once: give one without end or a Dataset.")"""
 _SLOTS = """\
 if all(layer.built for layer in model._flatten_layers()):
@@ -203,7 +203,7 @@ def fitting(fitted: FittedPlan) -> str:
     if streamed:
         test = f"if test is not None:\n{indented(tested, 4)}"
     written = written_as(plan)
-    made = f"model = build_model({', '.join(model_parameters(fitted, 'arguments.epochs'))})"
+    made = f"model = build_model({', '.join(model_parameters(fitted, fitted.epochs))})"
     names = fitted.splits
     one = len(names) == 1 and plan.data.python is None and not fitted.seen.nested
     make, callbacks = f"{made}\n{preparing(facts)}".rstrip(), "\n".join(callbacks_of(fitted))
@@ -240,7 +240,9 @@ def _used(fitted: FittedPlan) -> str:
     plan, facts, streamed = fitted.plan, fitted.facts, bool(fitted.seen.streamed)
     several = strategy_of(plan).replicates
     draws = fitted.draws and not facts.serves
-    used = fill(_DRAWS, place=_place_of_draws(facts)) if draws else ""
+    used = ""
+    if draws:
+        used = fill(_DRAWS, first=_first_step(fitted), place=_place_of_draws(facts))
     used += f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
     used += _BUILT if written_as(plan).has_scope else ""
     used += AS_DATASET if _builds_first(fitted) and streamed else ""
@@ -313,6 +315,12 @@ def _place_of_draws(facts: ScriptFacts) -> str:
     return "self.step * MICRO_BATCHES" if facts.in_parts else "self.step"
 
 
+def _first_step(fitted: FittedPlan) -> str:
+    """Return the number of the first step: those of epochs that were before count, if known."""
+    before = fitted.plan.training.initial_epoch
+    return f'{before} * (self.params["steps"] or 0)' if before else "0"
+
+
 def _tokens(fitted: FittedPlan) -> str:
     """Return the line that counts the tokens, where a built-in model has to know their number."""
     if not counts_tokens(fitted.facts):
@@ -359,14 +367,15 @@ def _batched(fitted: FittedPlan, known: str) -> str:
         asked = fitted.plan.training.steps_per_epoch or None
         once = not fitted.seen.endless and not asked
         skip = SKIPPED_OF_STREAM if fitted.facts.clusters else ""
-        made = fill(_STREAMED, asked=str(asked), known=known, skip=skip, passed=_passed(fitted))
-        return made + (_READ_ONCE if once else "")
+        read_once = _READ_ONCE if once else ""
+        named = {"skip": skip, "passed": _passed(fitted), "epochs": fitted.epochs}
+        return fill(_STREAMED + read_once, asked=str(asked), known=known, **named)
     asked, clusters = fitted.plan.training.steps_per_epoch, fitted.facts.clusters
     if asked:
         begun = SKIPPED_OF_ARRAYS if clusters else "passes = itertools.count()"
         lines = [fill(_IN_PASSES, asked=str(asked), begun=begun)]
     else:
-        at, epochs = "at", "arguments.epochs"
+        at, epochs = "at", fitted.epochs
         at, epochs = (f"begun + {at}", f"{epochs} - begun") if clusters else (at, epochs)
         given = ["training", f"lambda at: order_of(samples, {at})", epochs]
         lines = [fill(_BATCHES, made=call("training = ", "batches", given, indent=4))]
@@ -403,6 +412,8 @@ def _fit_arguments(fitted: FittedPlan) -> Iterator[str]:
     training = fitted.plan.training
     if fitted.facts.clusters:
         yield "initial_epoch=begun,"
+    elif training.initial_epoch:
+        yield f"initial_epoch={training.initial_epoch},"
     yield f"steps_per_epoch={'steps' if fitted.seen.streamed else 'steps_per_epoch'},"
     if "validation" in fitted.splits:
         yield "validation_data=validation,"

@@ -48,6 +48,7 @@ def _asked_of_fit(plan: Plan) -> Iterator[str]:
         "weights of classes": bool(training.class_weight),
         "what the plan says of single outputs": bool(training.outputs),
         "later phases on replicas": _begins_phases(plan),
+        "epochs that count as trained before": training.initial_epoch > 0,
         "what counts in the whole batch only": _sums_apart(plan),
         "the placing of a model of your own": placement_of(plan) is not None
         and plan.model.name is None,
@@ -146,6 +147,11 @@ class FittedPlan:
         """What the parts of all scripts ask for; of several outputs it says nothing."""
         self.joins = self.facts.joins or (built.conditional and self.facts.several)
         """Whether replicas must join to update weights in a condition."""
+        if plan.training.initial_epoch and (self.facts.clusters or plan.training.phases):
+            raise ExportError(
+                "A script of several processes, or of phases, begins with the first epoch. Leave "
+                "training.initial_epoch out."
+            )
         if plan.training.phases and built.own_steps:
             raise ExportError(
                 f"The model has its own {built.own_steps[0]}, which decides by itself what "
@@ -190,6 +196,12 @@ class FittedPlan:
             "test": self.brings("test") or data.test_fraction > 0,
         }
         return ["training", *(name for name, found in there.items() if found or streamed)]
+
+    @property
+    def epochs(self) -> str:
+        """How many epochs are trained, as an expression."""
+        before = self.plan.training.initial_epoch
+        return f"arguments.epochs - {before}" if before else "arguments.epochs"
 
     @property
     def counts_steps(self) -> bool:

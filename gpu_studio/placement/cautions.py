@@ -288,7 +288,7 @@ def faster_by_xla(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Ca
     if any(each.name.startswith("GPU") for each in replica_devices(plan, machine)):
         return
     of_epoch = training.steps_per_epoch or data.steps(training.batch_size)
-    if (steps := of_epoch * training.epochs) >= WORTH_COMPILING:
+    if (steps := of_epoch * training.trained_epochs) >= WORTH_COMPILING:
         text = "The recurrent layers are small: XLA runs their steps faster on a CPU."
         why = (
             "It was 1.2 to 2.8 times as fast on two cores: TensorFlow hands their operations from "

@@ -110,7 +110,7 @@ def _warm_up(plan: Plan, data: DataFacts, machine: Machine | None) -> Iterator[P
             return
         batch *= max(1, len(replicas(plan, machine)))
     steps = min(data.steps(batch), training.steps_per_epoch or data.train)
-    epochs = training.phases[0].after if training.phases else training.epochs
+    epochs = training.first_epochs
     taken = _warm_up_steps(schedule, steps)
     if taken >= steps * epochs > 0:
         all_of_it = f"{grouped(taken)} steps of {grouped(steps * epochs)}"

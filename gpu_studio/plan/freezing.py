@@ -72,7 +72,7 @@ def frozen_entries(plan: Plan) -> Iterator[Problem]:
 
 def phases(plan: Plan) -> Iterator[Problem]:
     """Each phase begins after the one before, with epochs left, and has a learning rate."""
-    before, epochs = 0, plan.training.epochs
+    before, epochs = plan.training.initial_epoch, plan.training.epochs
     unknown = "epochs" in plan.training.as_in_script
     for place, phase in enumerate(plan.training.phases):
         field = f"training.phases[{place}]"

@@ -233,6 +233,11 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "Model.fit(validation_freq=…)",
         "When validating takes long. Early stopping counts the epochs that are validated.",
     ),
+    "training.initial_epoch": (
+        "",
+        "Model.fit(initial_epoch=…)",
+        "When the model was trained before: callbacks and phases go by the numbers of epochs.",
+    ),
     "training.as_in_script": (
         "which of the keys that `fit` has, too, are as the script gives them to it",
         "Model.fit(…)",

@@ -284,6 +284,14 @@ TRAINING_LIMITS = (
         least=1,
         most=1_000_000,
     ),
+    Option(
+        "initial_epoch",
+        "int",
+        Training().initial_epoch,
+        "epochs that count as trained before: the first that is trained has the next number",
+        least=0,
+        most=1_000_000,
+    ),
 )
 
 CHECKPOINT_LIMITS = (

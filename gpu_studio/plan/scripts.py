@@ -31,8 +31,15 @@ BY_HAND = (
 """The message for a script that trains and calls no `fit`."""
 OF_KERAS = frozenset({"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"})
 """One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
-_WHOLE = ("epochs", "batch_size", "steps_per_epoch", "validation_steps", "validation_freq")
-"""Those of them that are whole numbers."""
+_FROM_NONE = ("epochs", "initial_epoch")
+_WHOLE = (
+    *_FROM_NONE,
+    "batch_size",
+    "steps_per_epoch",
+    "validation_steps",
+    "validation_freq",
+)
+"""Those of them that are whole numbers; the first may be 0."""
 _SHUFFLE = "shuffle"
 WEIGHTS = "class_weight"
 OF_PLANS = (*_WHOLE, _SHUFFLE, WEIGHTS)
@@ -246,7 +253,7 @@ def as_in_plan(name: str, value: Any) -> Any:
         return None
     if name == _SHUFFLE:
         return bool(whole) if isinstance(value, bool) else None
-    return whole if 0 < whole < _LARGE else None
+    return whole if (name not in _FROM_NONE) <= whole < _LARGE else None
 
 
 def in_words(given: Mapping[str, Any]) -> str:

@@ -111,6 +111,7 @@ _LEFT_OUT = (
     "flags",
     "steps_per_epoch",
     "validation_steps",
+    "initial_epoch",
     "as_in_script",
     *LISTS,
 )

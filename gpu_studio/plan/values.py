@@ -184,9 +184,10 @@ class Training:
     by Keras' names, where a model has several. `steps_per_epoch` and `validation_steps` are global
     batches; 0 means all of the data. `phases` are those after the first, which is as all else says.
     `tf32` lets cards since 8.0 round factors of float32 products to 10 bits; `jit_compile` is
-    XLA's, "auto" as in Keras. Every so many epochs as `validation_freq` are validated.
-    `as_in_script` are the names of those that are as the script of the data gives them to `fit`:
-    they have their defaults here until that is known, and one that has another value is none.
+    XLA's, "auto" as in Keras. Every so many epochs as `validation_freq` are validated; so many as
+    `initial_epoch` count as trained before. `as_in_script` are the names of those that are as the
+    script of the data gives them to `fit`: they have their defaults here until that is known, and
+    one that has another value is none.
     """
 
     epochs: int = 1
@@ -209,6 +210,7 @@ class Training:
     steps_per_epoch: int = 0
     validation_steps: int = 0
     validation_freq: int = 1
+    initial_epoch: int = 0
     early_stopping: EarlyStopping | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
     callbacks: tuple[Callback, ...] = ()
@@ -224,6 +226,20 @@ class Training:
             }
             left = tuple(name for name, (mine, other) in pairs.items() if mine == other)
             object.__setattr__(self, "as_in_script", left)
+
+    @property
+    def trained_epochs(self) -> int:
+        """How many epochs are trained: those after the initial ones."""
+        return self.epochs - self.initial_epoch
+
+    @property
+    def first_epochs(self) -> int:
+        """How many of those a later phase follows: all, without phases."""
+        return (self.phases[0].after if self.phases else self.epochs) - self.initial_epoch
+
+    def validations(self, epoch: int) -> int:
+        """How often is validated until so many epochs have ended, initial ones included."""
+        return epoch // self.validation_freq - self.initial_epoch // self.validation_freq
 
     def saying(self, names: Iterable[str]) -> Training:
         """The same, where these are no longer as in the script, whatever their values."""

@@ -319,7 +319,7 @@ class Loop:
         if id(split) not in self._readings:
             self._readings[id(split)] = self._session.reading(split, asked)
         reading, tally = self._readings[id(split)], self._session.program.tally()
-        reading.begin(self.progress.epoch // self._settings.validation_freq)
+        reading.begin(self._settings.validations(self.progress.epoch))
         while (left := reading.left) != 0:
             singly, known, first = hooks.each_test_step, reading.is_known, reading.done
             pace = self._evaluation_pace

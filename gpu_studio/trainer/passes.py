@@ -255,7 +255,7 @@ def pass_over(
     """
     if held is not None and held.stream is not None:
         SplitReading(None, held, cut_for(held), training.validation_steps)  # how much is read
-        held.stream.pass_over(at.epoch // training.validation_freq)
+        held.stream.pass_over(training.validations(at.epoch))
 
 
 def _is_known(split: Split, cut: Cut) -> bool:
@@ -296,10 +296,11 @@ def passes_of(plan: Plan, dataset: Dataset, cut: Cut, reads_by: Any) -> Passes:
     Raises PlanRefused if they cannot be read as often as the plan asks, or if their length is
     needed and unknown.
     """
-    training, name, epochs = plan.training, dataset.name, plan.training.epochs
+    _refuse_untrained(plan.training, dataset.name)
+    training, name, epochs = plan.training, dataset.name, plan.training.trained_epochs
     asked = training.steps_per_epoch, training.validation_steps
     refuse_unended(name, dataset.train, "training.steps_per_epoch", asked[0], epochs)
-    validations = epochs // training.validation_freq
+    validations = training.validations(training.epochs)
     refuse_unended(name, dataset.validation, "training.validation_steps", asked[1], validations)
     refuse_unended(name, dataset.test, "the number of test batches", 0, 1)
     passes = Passes(reads_by, dataset.train, cut, training.seed, asked[0])
@@ -316,6 +317,17 @@ def passes_of(plan: Plan, dataset: Dataset, cut: Cut, reads_by: Any) -> Passes:
             ],
         )
     return passes
+
+
+def _refuse_untrained(training: Training, name: str) -> None:
+    """Raises PlanRefused where a script gives `fit` no epoch to train."""
+    if training.trained_epochs < 1:
+        before = training.initial_epoch
+        given = f"epochs={training.epochs}" + (f" and initial_epoch={before}" if before else "")
+        raise PlanRefused(
+            f"{name} gives fit {given}: that trains nothing, and so does this run.",
+            [f"Train up to an epoch of your own: --set training.epochs={before + 1}."],
+        )
 
 
 def nothing_left(epoch: int, epochs: int) -> tuple[str, str]:

@@ -35,7 +35,9 @@ def begin_phase(session: Session, number: int) -> PhaseBegan:
     steps = session.passes.steps_per_epoch or 0
     with tf.device(session.spread.made_on), session.spread.strategy.scope():
         freeze(model, phase.frozen)
-        optimizer = keras_objects.make_optimizer(constant, steps, steps * constant.epochs, model)
+        optimizer = keras_objects.make_optimizer(
+            constant, steps, steps * constant.trained_epochs, model
+        )
         placed = program.placed if isinstance(program, PlacedProgram) else model
         # As in a session: slots lie where their variables do.
         optimizer.build(placed.trainable_variables)

@@ -136,7 +136,7 @@ def in_one_place(work: Callable[..., None], *given: Any) -> None:
 
 
 def applying(optimizer: Any) -> Any:
-    """Return what updates weights where no replica is: LossScaleOptimizer.apply refuses.
+    """Return what updates weights outside of replicas: LossScaleOptimizer has no way.
 
     What it does in a replica is right here, too, where gradients are summed before.
     """

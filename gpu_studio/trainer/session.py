@@ -235,7 +235,7 @@ def _default_steps(
         refuse_layers_of_phases(model, phases)
         inner = _inner_metrics(dataset, model, spread, cut, tell)
         placed = _placed(spread, logical, model)
-        total = steps * (phases[0].after if phases else plan.training.epochs)
+        total = steps * plan.training.first_epochs
         optimizer = keras_objects.make_optimizer(plan.training, steps, total, model)
         # Built here and not by the first step, so that slots are on their variables' devices.
         optimizer.build((placed or model).trainable_variables)
@@ -291,7 +291,8 @@ def _own_steps(
     by: By,
 ) -> Program:
     """The program of a model that brings a `train_step` or parts of it."""
-    source, own, total = name_of(plan.model), own_in_steps(model)[0], steps * plan.training.epochs
+    source, own = name_of(plan.model), own_in_steps(model)[0]
+    total = steps * plan.training.trained_epochs
     if spread.served:
         refuse_own_steps(source, own)
     refuse_beside_own_steps(plan.training, source, own, placed=spread.placement is not None)

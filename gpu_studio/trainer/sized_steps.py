@@ -61,7 +61,7 @@ def size_of_steps(model: Any, split: Split, training: Training, steps: int) -> i
     and for a run or a pass that is too short. `steps` are those of an epoch, 0 if only the data
     know.
     """
-    if steps * training.epochs < WORTH_TRACING or not _gains(model):
+    if steps * training.trained_epochs < WORTH_TRACING or not _gains(model):
         return None
     size, stream = training.batch_size, split.stream
     if stream is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_studio.common.figures import plural
 from gpu_studio.contract import (
     Finished,
     Log,
@@ -69,6 +70,8 @@ def train_plan(
         writer.write(Log(message="Where each operation was placed stands in trainer.log."))
     if stored is not None:
         reached.progress = _going_on(stored[0], made, writer)
+    elif made.plan.training.initial_epoch:
+        reached.progress = _beginning(made, writer)
     telemetry = Telemetry(run, writer, context.meter, writes=team.writes)
     try:
         with devices.on_host():
@@ -185,6 +188,17 @@ def progress_in(state: Mapping[str, Any], session: Session) -> tuple[TrainingPro
     if mixed or "seed" in changed or "first_batch" in changed:
         return progress.before_epoch(), _other_training(progress, changed, mixed, session)
     return progress, _same_training(progress, changed, session)
+
+
+def _beginning(made: Session, writer: TakesEvents) -> TrainingProgress:
+    """Return where a run begins that takes its first epochs for trained, and say so.
+
+    Their steps count, too, where it is known how many there are: as of a run that is resumed.
+    """
+    before = made.plan.training.initial_epoch
+    counted = f"{plural(before, 'epoch')} before, as training.initial_epoch says"
+    writer.write(Log(message=f"Begins with epoch {before + 1}, after {counted}."))
+    return TrainingProgress(epoch=before, step=before * (made.passes.steps_per_epoch or 0))
 
 
 def _going_on(state: Mapping[str, Any], made: Session, writer: TakesEvents) -> TrainingProgress:

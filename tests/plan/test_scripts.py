@@ -41,6 +41,7 @@ OF_PLACES = {"batch_size": 8, "epochs": 5, "shuffle": False}
         ),
         ("m.fit(x, class_weight={0: 1, 1: 2.5})", {"class_weight": {"0": 1.0, "1": 2.5}}),
         ("m.fit(x, epochs=None, steps_per_epoch=7)", {"steps_per_epoch": 7}),
+        ("m.fit(x, epochs=7, initial_epoch=3)", {"epochs": 7, "initial_epoch": 3}),
         ("m.fit(x, shuffle=False, validation_freq=2)", {"shuffle": False, "validation_freq": 2}),
         ("def main():\n  if True:\n    m.fit(x, epochs=5)\nmain()", {"epochs": 5}),
         ("scaler.fit(x)\nmodel.fit(x, epochs=5)", {"epochs": 5}),
@@ -329,6 +330,9 @@ def test_that_only_a_script_that_gives_the_data_can_be_left_something() -> None:
     [
         ("epochs", np.int64(3), 3),
         ("epochs", 2.0, None),
+        ("epochs", 0, 0),
+        ("initial_epoch", 3, 3),
+        ("initial_epoch", -1, None),
         ("batch_size", 0, None),
         ("shuffle", False, False),
         ("shuffle", "batch", None),

@@ -19,7 +19,6 @@ def changed(*settings: str) -> Plan:
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
-        ("epochs=0", "epochs is 0: give a whole number from 1 to 1,000,000."),
         ("batch_size=0", "batch_size is 0: give a whole number from 1 to 2,147,483,647."),
         ("batch_size=-3", "batch_size is -3: give a whole number from 1 to 2,147,483,647."),
         ("learning_rate=0.0", "learning_rate is 0.0: give a number above 0."),
@@ -111,6 +110,11 @@ def changed(*settings: str) -> Plan:
         (
             "callbacks=[{ name = 'reduce_lr_on_plateau', options = { monitor = 'val_los' } }]",
             'callbacks[0].options.monitor is "val_los": did you mean val_loss?',
+        ),
+        ("epochs=0", "epochs is 0: give a whole number from 1 to 1,000,000, or nothing is trained"),
+        (
+            "initial_epoch=1",
+            "initial_epoch is 1: give less than training.epochs, which is 1, or nothing is trained",
         ),
         (
             "callbacks=[{ name = 'learning_rate_scheduler' }]",

@@ -152,7 +152,7 @@ def add_phase(plan: Plan) -> Plan:
     """
     training = plan.training
     phases = training.phases
-    begun = phases[-1].after if phases else 0
+    begun = phases[-1].after if phases else training.initial_epoch
     rate = phases[-1].learning_rate if phases else training.learning_rate
     after = begun + max(1, (training.epochs - begun) // 2)
     return set_training(plan, phases=(*phases, Phase(after, rate / 10)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from gpu_studio.common.figures import plural
 from gpu_studio.plan.callbacks import problems_of_callbacks
@@ -46,6 +47,7 @@ CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")
 CONDITIONAL = ("gradient_accumulation_steps", "ema_overwrite_frequency")
 """Options of optimizers for which Keras changes variables in a condition, and so on one replica."""
 MOST_LETTERS = 200
+_UNTRAINED = "or nothing is trained"
 
 
 def name(plan: Plan) -> Iterator[Problem]:
@@ -61,7 +63,15 @@ def name(plan: Plan) -> Iterator[Problem]:
 def numbers(plan: Plan) -> Iterator[Problem]:
     """Epochs, batch size, learning rate and the others are in range."""
     training = plan.training
-    yield from bounded("training", training, TRAINING_LIMITS)
+    for problem in bounded("training", training, TRAINING_LIMITS):
+        untrained = problem.field == "training.epochs" and training.epochs == 0
+        yield replace(problem, advice=f"{problem.advice}, {_UNTRAINED}") if untrained else problem
+    known = {"epochs", "initial_epoch"}.isdisjoint(training.as_in_script)
+    if known and 0 < training.epochs <= training.initial_epoch:
+        least = f"give less than training.epochs, which is {training.epochs}"
+        yield Problem(
+            "training.initial_epoch", str(training.initial_epoch), f"{least}, {_UNTRAINED}"
+        )
     yield from bounded("training.checkpoint", training.checkpoint, CHECKPOINT_LIMITS)
     if training.early_stopping:
         yield from bounded(
@@ -120,7 +130,7 @@ def schedule(plan: Plan) -> Iterator[Problem]:
     for epochs, steps in (("every_epochs", "every_steps"), ("warmup_epochs", "warmup_steps")):
         if chosen.options.get(epochs) and chosen.options.get(steps):
             yield Problem(field, f"given {epochs} and {steps}", "keep one of them")
-    warmup, whole = chosen.options.get("warmup_epochs"), plan.training.epochs
+    warmup, whole = chosen.options.get("warmup_epochs"), plan.training.trained_epochs
     known = "epochs" not in plan.training.as_in_script
     if known and isinstance(warmup, int) and 0 < whole <= warmup:
         yield Problem(

@@ -47,7 +47,9 @@ def examine_steps(
     Afterwards the session's variables have other values. Raises TrainerError and what TensorFlow
     raises.
     """
-    if session.dataset.train.stream is not None or session.plan.training.steps_per_epoch:
+    training = session.plan.training
+    apart = training.steps_per_epoch or training.initial_epoch  # passes that are no epochs
+    if session.dataset.train.stream is not None or apart:
         return None  # the steps before it cannot be repeated from their numbers alone
     with tf.device(session.spread.made_on):
         return _examined(session, run, base, step, hurried)
@@ -163,7 +165,7 @@ class CopyOfModel:
     def fresh(self) -> dict[str, np.ndarray]:
         """The variables that the run began with, named as in its checkpoints."""
         plan, steps = self._session.plan, self._session.cut.steps()
-        total = steps * plan.training.epochs
+        total = steps * plan.training.trained_epochs
         optimizer = keras_objects.make_optimizer(plan.training, steps, total, self.model)
         optimizer.build(self.model.trainable_variables)
         slots = [variable for variable in optimizer.variables if variable.name != "learning_rate"]

@@ -38,7 +38,6 @@ _given: dict[Path, dict[str, Any]] = {}
 Its callbacks know that model.
 """
 _STREAMS = "streams"
-_NOT_IN_PLANS = {"initial_epoch": 0}
 
 
 def what_fit_is_given(part: str, admitted: Admitted, fit: dict[str, Any]) -> Callable[..., Any]:
@@ -290,7 +289,6 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
         )
     yield from _spread_otherwise(file, call, plan)
     unlike = [name for name in OF_PLANS if _in_plan(name, given[name]) is None]
-    unlike += [name for name, usual in _NOT_IN_PLANS.items() if given[name] != usual]
     for name in unlike:
         yield ModelNote(
             f"fit is given {name}",

@@ -137,7 +137,7 @@ class OptimizerForm(Form):
             steps = batches(view.plan, view.machine, self._data).count
         if not steps:
             return "The curve is drawn once the number of training samples is known."
-        length = Length(steps, steps * max(1, training.epochs))
+        length = Length(steps, steps * max(1, training.trained_epochs))
         try:
             rate = rate_of(training, length)
             self.curve.show_rate(

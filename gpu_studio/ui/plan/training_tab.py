@@ -119,6 +119,7 @@ _STEPS = {
     "steps_per_epoch": "steps an epoch",
     "validation_steps": "validation steps",
     "validation_freq": "validate every",
+    "initial_epoch": "epochs before",
 }
 
 
