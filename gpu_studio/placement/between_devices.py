@@ -194,17 +194,29 @@ def skips(graph: ModelGraph) -> list[tuple[int, int, int]]:
     """The gradients that pass layers by: the size of each, the taker, and the layer that makes it.
 
     There is one where a layer takes outputs of an earlier one and of those between, all of which
-    lie on a way from the one to the other, and gives back a tensor of its own for each.
+    lie on a way from the one to the other. Where it gives back a tensor of its own for each, that
+    passes all between; one that is the same for all, as behind a sum, comes for each of them, and
+    passes those between two that make their own of it.
     """
     places = {layer.name: place for place, layer in enumerate(graph.layers)}
     inputs = [[places[name] for name in layer.inputs] for layer in graph.layers]
-    return [
-        (graph.layers[first].output_bytes, first, last)
-        for last, layer in enumerate(graph.layers)
-        if len(layer.inputs) > 1 and layer.gives_back >= len(layer.inputs)
-        for first in dict.fromkeys(inputs[last])  # what is taken twice has one gradient in the end
-        if first + 1 < last and _all_between(inputs, first, last)
-    ]
+    found = []
+    for last, layer in enumerate(graph.layers):
+        taken = sorted({*inputs[last]})  # what is taken twice has one gradient in the end
+        passing = [each for each in taken if each < last and _all_between(inputs, each, last)]
+        if len(layer.inputs) < 2:
+            continue
+        if layer.gives_back >= len(layer.inputs):
+            pairs = [(first, last) for first in passing]
+        else:
+            stops = [*(each for each in taken if passing and passing[0] <= each < last), last]
+            pairs = [
+                (one, other)
+                for one, other in pairwise(stops)
+                if other == last or graph.layers[other].gives_back
+            ]
+        found += [(graph.layers[a].output_bytes, a, b) for a, b in pairs if a + 1 < b]
+    return found
 
 
 def _all_between(inputs: Sequence[Sequence[int]], first: int, last: int) -> bool:

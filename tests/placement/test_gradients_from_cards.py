@@ -62,6 +62,25 @@ def test_that_one_gradient_for_two_outputs_comes_to_their_card_twice() -> None:
     assert held({first: 0, second: 1, added: 2})["GPU:1"] == round(ON_CARD * 32 * (700 + 2000))
 
 
+def test_that_the_gradient_of_a_sum_goes_past_the_cards_between_its_terms() -> None:
+    """Where the whole model is it waits for the first term, and is held around all between."""
+    first = GraphLayer("first", "Dense", output_bytes=700)
+    between = GraphLayer("between", "Dense", ("first",), output_bytes=700, around_bytes=2100)
+    second = GraphLayer("second", "Dense", ("between",), output_bytes=700, gives_back=1)
+    added = GraphLayer("added", "Add", ("first", "second"), output_bytes=700)
+    on = {first: 0, between: 1, second: 2, added: 2}
+    assert held(on)["GPU:1"] == round(ON_CARD * 32 * (700 + 2100 - 700))
+    # What the second term passes back as it came is that gradient: it comes to the card.
+    passing = replace(second, gives_back=0)
+    assert held({first: 0, between: 1, passing: 2, added: 2})["GPU:1"] == round(
+        ON_CARD * 32 * (700 + 2100)
+    )
+    # It is where a term is.
+    assert held({first: 0, between: 1, second: 1, added: 2})["GPU:1"] == round(
+        ON_CARD * 32 * (700 + 2100 + 700)
+    )
+
+
 def test_that_each_micro_batch_that_is_under_way_keeps_the_shapes_of_its_loops() -> None:
     loop = GraphLayer("loop", "GRU", kept_bytes=2000, around_bytes=2000, output_bytes=8)
     tail = GraphLayer("tail", "Dense", ("loop",))
