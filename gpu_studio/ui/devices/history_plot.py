@@ -17,7 +17,7 @@ from gpu_studio.common.figures import whole_duration
 from gpu_studio.hardware.device_history import PEAKS, CurveStretch, DeviceHistory
 from gpu_studio.hardware.device_rows import NOTHING_YET, DeviceRow
 from gpu_studio.hardware.sample_points import HOST, Metric
-from gpu_studio.ui.kit import GRID, Label, OptionButton, ThemeManager, Tokens, tab_bar
+from gpu_studio.ui.kit import GRID, Label, OptionButton, SteadyTabs, ThemeManager, Tokens
 from gpu_studio.ui.kit.plots.axes import BYTES, BYTES_A_SECOND, CELSIUS, PERCENT, WATTS, Scale
 from gpu_studio.ui.kit.plots.backdrop import PlotSpan
 from gpu_studio.ui.kit.plots.curve import Style
@@ -91,7 +91,7 @@ class HistoryPlot(TimePlot):
     def __init__(
         self, theme: ThemeManager, history: DeviceHistory, parent: QWidget | None = None
     ) -> None:
-        self.tabs = tab_bar("What is plotted")
+        self.tabs = SteadyTabs("What is plotted")
         self._theme_of_legend = theme
         self._span_name = USUAL_SPAN
         self.moment = Label("", "caption")

@@ -36,9 +36,9 @@ from gpu_studio.ui.kit import (
     CardFrame,
     Dialog,
     Paragraph,
+    SteadyTabs,
     Table,
     ThemeManager,
-    tab_bar,
 )
 from gpu_studio.ui.machine.checkup import Checkup
 
@@ -64,7 +64,7 @@ class SideCard(CardFrame):
         self.event_table = Table(self.events, "Events of the devices")
         self.event_table.set_widths({0: 84, 1: 82}, stretch=2)
         self.event_table.setWordWrap(True)
-        self.tabs = tab_bar("What is shown beside the plots")
+        self.tabs = SteadyTabs("What is shown beside the plots")
         self._pages = QStackedWidget()
         for title, page in (
             ("Processes", self.processes),

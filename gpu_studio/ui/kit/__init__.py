@@ -55,7 +55,7 @@ from gpu_studio.ui.kit.options import (
     ChoiceOption,
     MarkedTabs,
     OptionButton,
-    tab_bar,
+    SteadyTabs,
 )
 from gpu_studio.ui.kit.painting import (
     HEIGHT,
@@ -162,6 +162,7 @@ __all__ = [
     "Report",
     "Scrolled",
     "StatusLine",
+    "SteadyTabs",
     "Stop",
     "Table",
     "ThemeManager",
@@ -189,7 +190,6 @@ __all__ = [
     "show_if",
     "state_colour",
     "tab_after",
-    "tab_bar",
     "text_width",
     "write_lines",
     "write_parts",

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QAction, QActionGroup, QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import (
+    QAction,
+    QActionGroup,
+    QColor,
+    QFont,
+    QFontMetrics,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QTabBar, QWidget
 
 from gpu_studio.ui.kit.theme import ThemeManager, font, mix
@@ -139,15 +148,33 @@ class ChoiceOption(OptionButton):
         self.set_text(self._actions[name].text())
 
 
-def tab_bar(name: str) -> QTabBar:
-    """A row without tabs yet, with no line under it; a screen reader says `name`."""
-    tabs = QTabBar()
-    tabs.setAccessibleName(name)
-    tabs.setDrawBase(False)
-    tabs.setExpanding(False)
-    tabs.setUsesScrollButtons(False)
-    tabs.setElideMode(Qt.TextElideMode.ElideNone)
-    return tabs
+class SteadyTabs(QTabBar):
+    """A row of tabs with no line under it, which stay where they are whichever is chosen.
+
+    A screen reader says `name`. The chosen one's text is bolder: each has the room for that.
+    """
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self.setDrawBase(False)
+        self.setExpanding(False)
+        self.setUsesScrollButtons(False)
+        self.setElideMode(Qt.TextElideMode.ElideNone)
+
+    def tabSizeHint(self, index: int) -> QSize:  # noqa: N802 - Qt's name
+        """As wide as with the bolder text."""
+        size = super().tabSizeHint(index)
+        if index != self.currentIndex():
+            bolder, text = QFont(self.font()), self.tabText(index)
+            bolder.setWeight(QFont.Weight.Medium)
+            more = _width(text, bolder) - _width(text, self.font())
+            size.setWidth(size.width() + more)
+        return size
+
+
+def _width(text: str, drawn_in: QFont) -> int:
+    return QFontMetrics(drawn_in).size(Qt.TextFlag.TextShowMnemonic, text).width()
 
 
 RADIUS = 3.0
@@ -155,19 +182,14 @@ _FROM_RIGHT, _FROM_TOP = 6.0, 8.0
 """Where the middle of the dot is: in the padding of its tab, so that no tab becomes wider by it."""
 
 
-class MarkedTabs(QTabBar):
+class MarkedTabs(SteadyTabs):
     """Marks a tab with a problem by a dot, and tells it in the tooltip and accessible name."""
 
     def __init__(self, name: str, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(name, parent)
         self._theme = theme
         self._tips: dict[int, str] = {}
         self.marks: dict[int, str] = {}
-        self.setAccessibleName(name)
-        self.setDrawBase(False)
-        self.setExpanding(False)
-        self.setUsesScrollButtons(False)
-        self.setElideMode(Qt.TextElideMode.ElideNone)
         theme.changed.connect(self.update)
 
     def add(self, name: str, tip: str) -> None:

@@ -15,7 +15,7 @@ from gpu_studio.lab.benchmark_figures import (
     row_words,
 )
 from gpu_studio.lab.benchmarks import BenchmarkRow, RowChange
-from gpu_studio.ui.kit import GRID, Button, CardFrame, Paragraph, PlainTable, Table, tab_bar
+from gpu_studio.ui.kit import GRID, Button, CardFrame, Paragraph, PlainTable, SteadyTabs, Table
 
 NOISE = "within the noise"
 _ROW, _LEAST = 28, 176
@@ -78,7 +78,7 @@ class RowsCard(CardFrame):
         self.table = Table(self.rows, "What was measured")
         self.compared = Table(self.changes, "What has changed")
         self.said = Paragraph("", "muted")
-        self.tabs = tab_bar("Measured, or compared")
+        self.tabs = SteadyTabs("Measured, or compared")
         self.done = Button("Compare no more", "quiet", small=True)
         self.done.clicked.connect(self.end_comparison)
         self._pages = QStackedWidget()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QSize, Qt, Signal
+from PySide6.QtCore import QObject, QSize, Signal
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QStackedWidget, QTabBar, QWidget
+from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QStackedWidget, QWidget
 
 from gpu_studio.common.safe_files import write_output
 from gpu_studio.contract import slug
-from gpu_studio.ui.kit import GRID, CardFrame, ThemeManager, coloured_icon, font
+from gpu_studio.ui.kit import GRID, CardFrame, SteadyTabs, ThemeManager, coloured_icon, font
 from gpu_studio.ui.train.checkpoints_desk import CheckpointsDesk
 from gpu_studio.ui.train.checkpoints_pane import CheckpointsModel, CheckpointsPane
 from gpu_studio.ui.train.live_run import LiveRun
@@ -19,7 +19,7 @@ from gpu_studio.ui.train.placement_pane import PlacementPane
 from gpu_studio.ui.train.predictions_pane import PredictionsPane
 
 
-class NamedTabs(QTabBar):
+class NamedTabs(SteadyTabs):
     """A bar of tabs over `pages`, which are placed elsewhere. `opened(name)` reports the open tab.
 
     A name is the tab's text, unless `set_text` gives it another one.
@@ -28,15 +28,10 @@ class NamedTabs(QTabBar):
     opened = Signal(str)
 
     def __init__(self, name: str, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(name, parent)
         self._theme = theme
         self._alarms: set[str] = set()
         theme.changed.connect(self._draw_alarms)
-        self.setAccessibleName(name)
-        self.setDrawBase(False)
-        self.setExpanding(False)
-        self.setUsesScrollButtons(False)
-        self.setElideMode(Qt.TextElideMode.ElideNone)
         self.pages = QStackedWidget()
         self._names: list[str] = []
         self.currentChanged.connect(self._show)

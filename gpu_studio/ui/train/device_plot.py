@@ -15,7 +15,7 @@ from gpu_studio.hardware.picture import CardNow
 from gpu_studio.hardware.sample_points import HOST, Figure
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
-from gpu_studio.ui.kit import GRID, OptionButton, PaintedLine, ThemeManager, tab_bar
+from gpu_studio.ui.kit import GRID, OptionButton, PaintedLine, SteadyTabs, ThemeManager
 from gpu_studio.ui.kit.plots.axes import BYTES, PERCENT, WATTS, Scale
 from gpu_studio.ui.kit.plots.backdrop import Limit, PlotSpan
 from gpu_studio.ui.kit.plots.legend import LegendEntry
@@ -444,7 +444,7 @@ def _views(history: History, record: CardRecord) -> list[Figure]:
 
 
 def _tabs(name: str) -> QTabBar:
-    tabs = tab_bar(f"Figure that is plotted of the {name}")
+    tabs = SteadyTabs(f"Figure that is plotted of the {name}")
     # As low as the titles of the plots above: these plots need the height.
     tabs.setStyleSheet("QTabBar::tab { padding: 2px 8px; margin: 0px 2px 0px 0px; }")
     return tabs

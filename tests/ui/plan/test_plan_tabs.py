@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.plan.edits.distribution import set_strategy
+from gpu_studio.ui.kit import ThemeManager
 from gpu_studio.ui.kit.settings import PLAN_TAB
 from gpu_studio.ui.plan.workspace import Workspace
 from gpu_studio.ui.window.actions.plan_actions import PARTS
@@ -22,6 +23,17 @@ def workspace(window: MainWindow) -> Workspace:
 
 def test_that_every_tab_has_an_action_of_its_name(workspace: Workspace) -> None:
     assert tuple(workspace.tabs.tabText(index) for index in range(workspace.tabs.count())) == PARTS
+
+
+def test_that_tabs_stay_where_they_are_whichever_is_open(
+    dressed: ThemeManager, workspace: Workspace
+) -> None:
+    tabs = workspace.tabs
+    places = []
+    for part in PARTS:
+        workspace.open(part)
+        places.append([tabs.tabRect(index).x() for index in range(tabs.count())])
+    assert all(each == places[0] for each in places)
 
 
 def test_that_a_tab_is_opened_by_its_key_from_any_page(
