@@ -134,8 +134,12 @@ def _read(named: Reference, facts: ScriptFacts) -> tuple[Path, bytes]:
 
 
 def _refuse_packages(named: Reference, facts: ScriptFacts) -> None:
-    """Raise ExportError for a file that imports as a module of a package."""
-    path, code = _read(named, facts)
+    """Raise ExportError for a file that imports as a module of a package; one may be elsewhere."""
+    path = located("model.python", named.file, facts.base)
+    try:
+        code = read_code(path)
+    except (OSError, ValueError):
+        return
     folder = code_folder(path, code)
     if package := package_of(path, folder):
         raise ExportError(
