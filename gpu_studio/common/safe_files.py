@@ -242,11 +242,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """With what a spreadsheet takes a cell for a formula (OWASP, *CSV Injection*)."""
 
 
-def csv_line(cells: Iterable[Any]) -> str:
+def csv_line(cells: Iterable[Any], separator: str = ",") -> str:
     """Return the cells as one CSV line. None is an empty cell; no text is taken for a formula."""
     text = io.StringIO()
     # With this line terminator, a cell that contains either of its characters is quoted.
-    csv.writer(text, lineterminator="\r\n").writerow([_harmless(cell) for cell in cells])
+    lines = csv.writer(text, delimiter=separator, lineterminator="\r\n")
+    lines.writerow([_harmless(cell) for cell in cells])
     return text.getvalue().removesuffix("\r\n")
 
 

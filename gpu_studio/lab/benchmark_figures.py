@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +10,7 @@ from statistics import median
 from typing import Final
 
 from gpu_studio.common.figures import UNKNOWN, grouped, plural, share, size, span
+from gpu_studio.common.safe_files import csv_line
 from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow, directions_without_copy
 
 HEADINGS: Final = ("What", "Devices", "Type", "Size", "Reaches", "Each", "±", "Held against")
@@ -100,20 +99,20 @@ def row_words(row: BenchmarkRow) -> tuple[str, ...]:
 
 def csv_of(result: BenchmarkResult, separator: str = ",") -> str:
     """The rows for a spreadsheet or a program, in base units: s, FLOP/s, bytes/s."""
-    written = io.StringIO()
-    lines = csv.writer(written, delimiter=separator, lineterminator="\n")
-    lines.writerow(_COLUMNS)
-    for row in result.rows:
-        about = (row.what, " ".join(row.devices), row.dtype, row.size)
-        if not row.seconds:
-            lines.writerow((*about, *[""] * (len(_COLUMNS) - len(about) - 1), row.why_not))
-            continue
-        times = (row.middle, min(row.seconds), max(row.seconds), len(row.seconds))
-        paces = (row.flops_per_second, row.bytes / row.middle)
-        held = (row.reference_name, "" if math.isnan(row.against) else row.against)
-        error = "" if row.error is None else row.error
-        lines.writerow((*about, *times, *paces, *held, error, row.why_not))
-    return written.getvalue()
+    lines = [_COLUMNS, *map(_cells, result.rows)]
+    return "".join(f"{csv_line(cells, separator)}\n" for cells in lines)
+
+
+def _cells(row: BenchmarkRow) -> tuple[object, ...]:
+    """What the line of a row has in its columns."""
+    about = (row.what, " ".join(row.devices), row.dtype, row.size)
+    if not row.seconds:
+        return (*about, *[""] * (len(_COLUMNS) - len(about) - 1), row.why_not)
+    times = (row.middle, min(row.seconds), max(row.seconds), len(row.seconds))
+    paces = (row.flops_per_second, row.bytes / row.middle)
+    held = (row.reference_name, "" if math.isnan(row.against) else row.against)
+    error = "" if row.error is None else row.error
+    return (*about, *times, *paces, *held, error, row.why_not)
 
 
 _COLUMNS: Final = (

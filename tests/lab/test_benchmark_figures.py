@@ -81,6 +81,15 @@ def test_that_rows_for_programs_are_whole_numbers_of_base_units():
     assert tabs[0].split("\t")[:2] == ["what", "devices"]
 
 
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_that_no_text_of_a_file_is_a_formula_to_a_spreadsheet(separator):
+    odd = row("=cmd|calc", "+1", "@x", seconds=(1.0,), dtype="-2+3", why_not="=1")
+    text = csv_of(BenchmarkResult("compute", 1.0, {}, (odd,)), separator)
+    (line,) = csv.DictReader(io.StringIO(text), delimiter=separator)
+    assert (line["what"], line["devices"], line["type"]) == ("'=cmd|calc", "'+1 @x", "'-2+3")
+    assert line["why_not"] == "'=1"
+
+
 def test_that_the_figure_of_copies_is_that_of_plain_ones():
     plain = made("copies", CARDS[:1])
     way = ("host", "GPU:0")

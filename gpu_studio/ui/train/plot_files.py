@@ -15,6 +15,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QProgressDialog, QWidget
 
 from gpu_studio.common.figures import plural
+from gpu_studio.common.safe_files import csv_line
 from gpu_studio.contract import slug
 from gpu_studio.ui.kit import FileJobs, write_parts
 from gpu_studio.ui.kit.plots.time_plot import PlotPicture, TimePlot
@@ -73,7 +74,7 @@ class PlotTable:
 
         Each line ends in a newline.
         """
-        yield _line([*FIRST, *(column.name for column in self.columns)], separator)
+        yield f"{csv_line([*FIRST, *(column.name for column in self.columns)], separator)}\n"
         moments = self.moments()
         cells = [self._aligned(column, moments) for column in self.columns]
         for begin in range(0, len(moments), _A_CHUNK):

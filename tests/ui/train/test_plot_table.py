@@ -48,6 +48,12 @@ def test_that_every_point_in_sight_has_its_cell_and_no_other_is_filled(one, othe
     assert moments == sorted(set(moments))
 
 
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_that_no_name_of_a_run_is_a_formula_to_a_spreadsheet(separator):
+    column = Column("=cmd|calc", np.array([BEGUN + 1]), np.array([1.0]))
+    assert rows_of(table_of([column]), separator)[0][-1] == "'=cmd|calc"
+
+
 def test_that_a_row_tells_the_newest_step_and_its_epoch():
     column = Column(
         "power (W)", BEGUN + np.array([0.5, 1.0, 10.95, 11.05, 500.0]), np.full(5, 300.0)
