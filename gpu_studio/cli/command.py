@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -264,10 +265,22 @@ def json_text(document: Any, *, indent: int | None = 2) -> str:
 
     Letters stand as they are, and characters that a terminal would obey as escapes (`\u001b`).
     """
-    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    try:
+        text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # numbers that JSON does not have
+        text = json.dumps(_finite(document), indent=indent, ensure_ascii=False)
     return _NOT_ASCII_JSON.sub(
         lambda found: _json_escape(found[0]) if _is_unsafe(found[0]) else found[0], text
     )
+
+
+def _finite(document: Any) -> Any:
+    """The document with null in place of what is not a number, or not finite."""
+    if isinstance(document, dict):
+        return {key: _finite(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [_finite(value) for value in document]
+    return None if isinstance(document, float) and not math.isfinite(document) else document
 
 
 def say_table(rows: Sequence[Sequence[str]]) -> None:

@@ -36,6 +36,10 @@ COMPUTING: Final = "computing"
 COMMUNICATION: Final = "communication"
 INPUT: Final = "input"
 IDLE: Final = "idle"
+_SHORTEST_S, _LONGEST_S = 1e-9, 1e9
+"""What a step takes at least, and a call at most."""
+_LARGEST_LOSS: Final = 1e100
+"""A larger one is as good as no number: the mean of two may be none."""
 NOT_APART: Final = "computing or idle"
 """What is no wait for input, in a run that was not profiled, as one on a single device."""
 
@@ -205,7 +209,9 @@ class StudyRuns:
     def seconds_each(self) -> float | None:
         """How long a run took on average, from its first event to its last; None before one."""
         seconds = [
-            each.ended.seconds for each in self.done if isinstance(each.ended, events.Finished)
+            each.ended.seconds
+            for each in self.done
+            if isinstance(each.ended, events.Finished) and 0 <= each.ended.seconds <= _LONGEST_S
         ]
         return sum(seconds) / len(seconds) if seconds else None
 
@@ -290,14 +296,18 @@ def figures_of(run: RunDirectory) -> RunFigure:
     found, calls = RunFigure(), list[events.Steps]()
     for event in events_of(run):
         match event:
-            case events.Steps():
+            case events.Steps() if _can_be_timed(event):
                 calls.append(event)
             case events.Epoch():
-                found.loss = event.metrics.get("val_loss", event.metrics.get("loss"))
+                loss = event.metrics.get("val_loss", event.metrics.get("loss"))
+                found.loss = loss if loss is not None and abs(loss) < _LARGEST_LOSS else None
             case events.Memory():
-                found.memory |= {each.device: each.peak for each in event.devices}
+                found.memory |= {each.device: each.peak for each in event.devices if each.peak >= 0}
             case events.Communication():
-                found.computing = {each.device: each.compute for each in event.devices}
+                computing = {each.device: each.compute for each in event.devices}
+                found.computing = {
+                    name: took for name, took in computing.items() if 0 <= took <= _LONGEST_S
+                }
                 found.shares = _shares(event)
             case events.Failed():
                 found.failed = event.message
@@ -305,13 +315,19 @@ def figures_of(run: RunDirectory) -> RunFigure:
     warm = [call for call in calls if call.epoch > min(epochs)] if len(epochs) > 1 else calls[1:]
     seconds, steps = sum(call.seconds for call in warm), sum(len(call.losses) for call in warm)
     if not found.shares and seconds > 0:
-        waited = min(1.0, sum(call.input_seconds for call in warm) / seconds)
+        waited = min(1.0, max(0.0, sum(call.input_seconds for call in warm) / seconds))
         found.shares = {INPUT: waited, NOT_APART: 1 - waited}
     if seconds > 0 and steps:
         found.rate, found.step_seconds = _pace(warm)
     elif not found.failed:
         found.failed = "it had no step after the warm-up: train at least two epochs"
     return found
+
+
+def _can_be_timed(call: events.Steps) -> bool:
+    """Whether the numbers of a call, which anybody may have written, are of any machine."""
+    steps = len(call.losses)
+    return steps > 0 and call.samples > 0 and _SHORTEST_S * steps <= call.seconds <= _LONGEST_S
 
 
 def _pace(calls: Sequence[events.Steps]) -> tuple[float, float]:
@@ -333,12 +349,13 @@ def _shares(event: events.Communication) -> dict[str, float]:
         return {}
     waited = min(1.0, event.input_seconds / event.seconds)
     rest = parts.of(1 - waited)
-    return {
+    found = {
         COMPUTING: rest.compute,
         COMMUNICATION: rest.communication,
         INPUT: waited,
         IDLE: rest.idle,
     }
+    return found if all(0 <= share <= 1 for share in found.values()) else {}
 
 
 def study_problems(

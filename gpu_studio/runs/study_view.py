@@ -181,6 +181,16 @@ class StudyDesk:
         opened = self._open(path)
         if isinstance(opened, str):
             return self._kept(path, opened, lambda: _broken(path, opened))
+        try:
+            return self._judged(opened, measured, is_run=is_run)
+        # Whatever is wrong with one study must not hide the others.
+        except Exception as error:  # noqa: BLE001
+            return _broken(path, f"It cannot be judged: {type(error).__name__}: {error}")
+
+    def _judged(
+        self, opened: OpenStudy, measured: Sequence[Measured], *, is_run: bool
+    ) -> StudySnapshot:
+        path = opened.path
         state = StudyRuns.among(measured, self._noted, opened.study, opened.points, opened.plan)
         live = self._live(state)
         found = tuple(

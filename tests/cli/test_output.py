@@ -62,6 +62,13 @@ def test_that_json_is_the_same_document_and_commands_no_terminal(document):
         assert "\t" not in text
 
 
+def test_that_json_has_null_for_numbers_that_it_does_not_know():
+    odd = {"a": float("inf"), "b": [float("nan"), -float("inf"), (1.5,)], "c": {"d": 2}}
+    for indent in (None, 2):
+        read = json.loads(json_text(odd, indent=indent), parse_constant=pytest.fail)
+        assert read == {"a": None, "b": [None, None, [1.5]], "c": {"d": 2}}
+
+
 def test_that_a_table_and_a_display_are_drawn_without_commands_of_their_texts():
     file = io.StringIO()
     console = EscapingConsole(

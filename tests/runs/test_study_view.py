@@ -11,6 +11,7 @@ from made_studies import PLAN, made_study, write_run, write_runs
 
 from gpu_studio.contract import lock
 from gpu_studio.plan import PlanError
+from gpu_studio.runs import study_view
 from gpu_studio.runs.studies import NotedRuns, StudyRuns, figures_of
 from gpu_studio.runs.study_runner import RUNNER_LOCK, being_run, stop_running
 from gpu_studio.runs.study_shelf import folder_of, forget, known_files, open_study, remember
@@ -192,3 +193,35 @@ def test_that_a_study_at_an_impossible_place_hides_no_other(runs_dir, tmp_path, 
     note.write_text(json.dumps({"path": bad}))
     found = StudyDesk(runs_dir).look()
     assert [each.problem == "" for each in found] == [True, False]
+
+
+ODD = {
+    "steps": {"seconds": 5e-324, "samples": -5, "input_seconds": 1e308},
+    "communication": {"seconds": 1e-300, "input_seconds": -1e308},
+    "epoch": {"metrics": {"val_loss": -1e308}},
+    "finished": {"seconds": 1e308},
+    "memory": {"devices": [{"device": "CPU:0", "current": 1, "peak": -5, "source": "allocator"}]},
+}
+
+
+@pytest.mark.parametrize("template", ["scaling-strong", "scaling-weak", "strategies", "sweep"])
+def test_that_numbers_of_no_machine_are_not_counted(runs_dir, tmp_path, template):
+    """They ended what judges, with it the list of all studies, and were no JSON."""
+    opened = made_study(tmp_path, template)
+    for run in write_runs(runs_dir, opened):
+        lines = [*map(json.loads, run.events_file.read_text().splitlines())]
+        for each in lines:
+            each |= ODD.get(each["event"], {})
+        run.events_file.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    found = figures_of(run)
+    assert (found.rate, found.loss, found.memory, found.shares) == (None, None, {}, {})
+    (seen,) = StudyDesk(runs_dir).look()
+    assert (seen.problem, seen.seconds_each) == ("", None)
+
+
+def test_that_a_study_that_cannot_be_judged_hides_no_other(runs_dir, tmp_path, monkeypatch):
+    opened = made_study(tmp_path, "batch")
+    remember(runs_dir, opened.path)
+    monkeypatch.setattr(study_view, "judged", lambda *_: 1 / 0)
+    (seen,) = StudyDesk(runs_dir).look()
+    assert seen.problem == "It cannot be judged: ZeroDivisionError: division by zero"
