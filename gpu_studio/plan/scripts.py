@@ -11,6 +11,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import takewhile
@@ -76,21 +77,40 @@ def call_in(path: Path, code: bytes) -> FitCall | None:
     """The first call of `fit` that the file at `path`, which holds `code`, comes to once started.
 
     It stands in the file, or in a module beside it that the file imports and goes to. Whether it
-    really comes there, only its start shows. None if there is none.
+    really comes there, only its start shows. None if there is none. Where a module trains, too, the
+    call may be of a `fit` of its own, so that what it does not say is not known.
     """
-    return fit_in(code) or _call_beside(path, code)
+    call = fit_in(code)
+    if call is None:
+        return _call_beside(path, code)
+    if any(_trains(each) for _, each in _code_beside(path)):
+        others = tuple(name for name in OF_PLANS if name not in call.known)
+        return replace(call, unknown=others, callbacks=True)
+    return call
 
 
 def _call_beside(path: Path, code: bytes) -> FitCall | None:
     line = _goes_elsewhere(path, code)
-    for module in modules_beside(path) if line else ():
-        try:
-            call = fit_in(read_code(module))
-        except (OSError, ValueError):
-            continue
-        if call is not None:
+    for module, beside in _code_beside(path) if line else ():
+        if call := fit_in(beside):
             return FitCall(line, {}, OF_PLANS, True, call.later, module.name, call.strategy)
     return None
+
+
+def _code_beside(path: Path) -> Iterator[tuple[Path, bytes]]:
+    """The modules beside the file at `path` that it imports, and what they hold."""
+    for module in modules_beside(path):
+        with suppress(OSError, ValueError):
+            yield module, read_code(module)
+
+
+@lru_cache(maxsize=64)
+def _trains(code: bytes) -> bool:
+    """Whether a file has a call of `fit` with an argument that only that of a model takes."""
+    try:
+        return any(map(is_of_keras, ast.walk(parsed(code))))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def _goes_elsewhere(path: Path, code: bytes) -> int:

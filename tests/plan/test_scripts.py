@@ -191,6 +191,11 @@ def test_that_a_call_of_its_own_comes_before_that_of_a_module(project: Path) -> 
     found = started(project, "import loops\nloops.train()\nmodel.fit(x, epochs=5)")
     assert found is not None
     assert (found.line, found.module, found.known) == (3, "", {"epochs": 5})
+    # It may be a `fit` of the module's own, which gives another one more.
+    assert set(found.unknown) == {*OF_PLANS} - {"epochs"}
+    alone = started(project, "from layers import block\nmodel.fit(block(), epochs=5)")
+    assert alone is not None
+    assert (alone.unknown, alone.callbacks) == ((), False)
 
 
 def test_that_all_is_left_to_a_script_whose_call_stands_in_a_module(project: Path) -> None:

@@ -403,3 +403,36 @@ def test_that_whole_numbers_that_cannot_be_shared_leave_plain_sums() -> None:
 
     added = [tuple(map(np.int32, (3, 2, 4))), tuple(map(np.float32, (1, 1, 1)))]
     assert counting_of(added, (3, 2)) == Counting((False, False), splits=False)
+
+
+def f1_of(**options):
+    import keras
+
+    from gpu_studio.trainer.keras_objects.given import given_metric
+
+    random = np.random.default_rng(4)
+    targets = random.integers(0, 2, (5, options.pop("classes"))).astype(np.float32)
+    outputs = random.random(targets.shape).astype(np.float32)
+    pairs = [(targets[:3], outputs[:3]), (targets[3:], outputs[3:])]
+    metric = keras.metrics.F1Score(threshold=0.5, **options)
+    return given_metric(metric, lambda work, *_doing: work(), pairs), targets, outputs > 0.5
+
+
+def test_that_one_number_may_come_in_a_list():
+    found, targets, said = f1_of(classes=1)
+    state = found.metric.stateless_update_state(
+        [each.value for each in found.variables], targets, said.astype(np.float32)
+    )
+    both = (targets > 0) & said
+    expected = 2 * both.sum() / (targets.sum() + said.sum())
+    assert float(found.stateless_result(state)) == pytest.approx(expected, rel=1e-5)
+    assert found.stateless_result(state).shape == ()
+
+
+def test_that_a_metric_of_each_class_is_told_how_it_gives_one_number():
+    with pytest.raises(PlanRefused) as refused:
+        f1_of(classes=3)
+    assert "gives numbers of shape (3,), and a curve is drawn of one" in refused.value.message
+    assert refused.value.suggestions[0].endswith('such as the mean: average="macro".')
+    found, _, _ = f1_of(classes=3, average="macro")
+    assert found.name == "f1_score"

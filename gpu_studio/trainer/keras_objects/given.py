@@ -279,9 +279,8 @@ class GivenMetric:
     what each adds (a maximum, a running value), it is `sequential`: then it is kept in the metric's
     own variables, from batch to batch, which one replica alone can do. What is one number for a
     batch, whatever its size, counts `by_share`: a part of a batch counts by its share in it. That
-    is so of a mean that counts each batch once, and of states as `batch_parts` says. It is the same
-    number as that of the whole batch if it `splits`, as a mean over the samples does; else it
-    `is_mean` of what the parts give, or that is not known.
+    is so of a mean that counts each batch once, and of states as `batch_parts` says. It is that of
+    the batch if it `splits`, as a mean over samples does; else it `is_mean` of its parts, or not.
     """
 
     def __init__(self, metric: Any, name: str, guard: Guard, *, weighted: bool = False) -> None:
@@ -316,10 +315,11 @@ class GivenMetric:
         )
         self.by_share, self._batches = [self._once] * len(start), batches
         result = self._guard(lambda: self.metric.stateless_result(both))
-        if not hasattr(result, "shape") or tuple(result.shape) != ():
+        if np.prod(getattr(result, "shape", (0,))) != 1:
+            by = ': average="macro"' if hasattr(self.metric, "average") else ""
             raise PlanRefused(
                 f"The metric {self.name} gives {_several(result)}, and a curve is drawn of one.",
-                ["Let its result be one number, such as the mean.", "Or leave it out."],
+                [f"Let its result be one number, such as the mean{by}.", "Or leave it out."],
             )
 
     def cautions(self, parts: int, what: str) -> Iterator[str]:
@@ -393,8 +393,8 @@ class GivenMetric:
         ]
 
     def stateless_result(self, state: Sequence[Any]) -> Any:
-        """The value of the metric in this state, a scalar."""
-        return self._guard(lambda: self.metric.stateless_result(state))
+        """The value of the metric in this state, a scalar: one number may come in a list."""
+        return tf.reshape(self._guard(lambda: self.metric.stateless_result(state)), ())
 
     def begin(self, state: Sequence[Any]) -> None:
         """Go on from this state."""
