@@ -178,7 +178,7 @@ def replace_whole(target: Path, parts: Iterable[bytes], permissions: int = PRIVA
     """Write `parts` to `target` so that a reader sees either the old file or the whole new one.
 
     The temporary file has an unpredictable name, at which nobody can have planted a link. Raises
-    OSError.
+    OSError, which names the target.
     """
     descriptor, temporary = _temporary_beside(target)
     try:
@@ -188,8 +188,10 @@ def replace_whole(target: Path, parts: Iterable[bytes], permissions: int = PRIVA
             os.fchmod(file.fileno(), permissions)
             os.fsync(file.fileno())
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None and error.errno in _DISK_FULL:
+            error.filename = str(target)
         raise
 
 

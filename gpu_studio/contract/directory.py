@@ -185,6 +185,9 @@ class RunDirectory:
                 path.mkdir(mode=PRIVATE_DIRECTORY)
             except FileExistsError:
                 continue
+            except OSError as error:
+                error.filename = str(runs)  # which a person knows, and can change
+                raise
             return cls(path)
 
     def publish(self) -> RunDirectory:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import errno
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,3 +77,13 @@ def test_that_two_runs_of_one_second_never_share_a_name(tmp_path, monkeypatch):
     monkeypatch.setattr(directory, "new_id", lambda *_: next(names))
     made = [RunDirectory.create(tmp_path, "small").id[-4:] for _ in range(2)]
     assert made == ["aaaa", "bbbb"]
+
+
+def test_that_where_no_folder_can_be_made_that_of_the_runs_is_named(tmp_path, monkeypatch):
+    def refused(path, *_args, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    with pytest.raises(OSError, match="No space left") as caught:
+        RunDirectory.create(tmp_path, "x")
+    assert caught.value.filename == str(tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from real_runs import PLAN, eventually
+from small_disks import SmallDisk
 
 from gpu_studio.contract import lock
 from gpu_studio.plan import PlanError, with_absolute_files
@@ -78,6 +79,18 @@ def test_that_an_entry_goes_on_with_no_run_outside_the_folder(queue: Queue) -> N
     path = queue.folder / f"{name}.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"run": "../elsewhere/run"}))
     assert queue.entries() == ()
+
+
+def test_that_a_full_disk_is_told_with_the_file_that_it_did_not_take(
+    small_disk: SmallDisk,
+) -> None:
+    queue = Queue(small_disk.path / "runs")
+    (name,) = add(queue, "a")
+    small_disk.fill()
+    with pytest.raises(OSError, match="No space left") as refused:
+        queue.hold(name)
+    assert refused.value.filename == str(queue.folder / f"{name}.json")
+    assert [entry.held for entry in queue.entries()] == [""]
 
 
 def test_that_a_folder_that_cannot_be_written_down_is_told(queue: Queue, tmp_path: Path) -> None:
