@@ -71,6 +71,22 @@ def test_that_a_run_in_the_middle_is_told_in_full():
     assert run.loss is None
 
 
+@pytest.mark.parametrize(
+    ("from_epoch", "from_step", "in_epoch", "share"),
+    [(1, 4, 2, 0.0), (2, 6, 2, 0.5), (3, 12, 3, 1.0), (0, 0, 0, 0.0)],
+)
+def test_that_a_resumed_run_is_in_the_epoch_of_its_next_step_before_it_has_trained_one(
+    from_epoch, from_step, in_epoch, share
+):
+    begun = events.Started(
+        run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3", time=100.0,
+        from_epoch=from_epoch, from_step=from_step,
+    )  # fmt: skip
+    run = folded(begun, MODEL, RUNNING)
+    assert (run.epoch, run.epoch_progress) == (in_epoch, share)
+    assert folded(begun, MODEL, finished("stopped", from_step, from_epoch)).epoch == from_epoch
+
+
 def test_that_a_curve_counts_steps_from_1_and_spreads_them_over_the_call():
     run = folded(steps(0, 4.0, 3.0, 2.0, 1.0, time=102.0, seconds=2.0), steps(4, None, time=103.0))
     assert run.losses.column("step").tolist() == [1, 2, 3, 4, 5]

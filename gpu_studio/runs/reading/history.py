@@ -319,6 +319,7 @@ class History:
                 self.devices = event
             case events.Model():
                 self.model = event
+                self._begin_epoch(event)
             case events.Placement():
                 self.placement = event
             case events.Timeline():
@@ -344,6 +345,13 @@ class History:
         self.started = event
         self.step = max(self.step, event.from_step)
         self.epoch = max(self.epoch, event.from_epoch)
+
+    def _begin_epoch(self, model: events.Model) -> None:
+        """Be in the next epoch, where the run goes on from the end of one."""
+        begun, length = self.started, model.steps_per_epoch
+        at_start = begun is not None and 0 < begun.from_step == self.step
+        if at_start and length and self.step % length == 0:
+            self.epoch = min(self.step // length + 1, model.epochs)
 
     def _change_state(self, state: State, reason: str) -> None:
         self.state, self.reason = state, reason
