@@ -45,6 +45,11 @@ def is_file(path: Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there; of a name that nothing can have, as `is_file`."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 def is_missing(path: Path) -> bool:
     """Whether there is surely nothing. What cannot be looked at may be there: reading says why."""
     try:

@@ -14,7 +14,7 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from gpu_studio import plan as plans
-from gpu_studio.common.paths import is_file, is_missing
+from gpu_studio.common.paths import is_file, is_folder, is_missing
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
 from gpu_studio.plan.files import read_text
 
@@ -372,12 +372,12 @@ class PlanOnDisk(QObject):
 
     @property
     def text(self) -> str | None:
-        """What the file holds now; None if it is not there.
+        """What the file holds now; None if no file is there.
 
         `UNREADABLE`, and why, if it is there and cannot be read as text.
         """
         path = self._document.path
-        if path is None or is_missing(path):
+        if path is None or is_missing(path) or is_folder(path):
             return None
         try:
             return read_text(path)

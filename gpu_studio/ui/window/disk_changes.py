@@ -10,7 +10,7 @@ from typing import Literal
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from gpu_studio.common.paths import is_missing
+from gpu_studio.common.paths import is_folder, is_missing
 from gpu_studio.plan import Plan
 from gpu_studio.ui.kit import GRID, Button, Paragraph, let_go_of_focus
 from gpu_studio.ui.plan.plan_document import PlanDocument, PlanOnDisk, plan_in
@@ -47,6 +47,8 @@ class DiskChanges(QObject):
         gone = f"{name} is no longer there. Saving writes it again."
         if path is not None and is_missing(path.parent):
             gone = f"The folder of {name} is no longer there. Save the plan to another place."
+        elif path is not None and is_folder(path):
+            gone = f"{name} is a folder now. Save the plan to another place."
         return {
             "": "",
             "changed": f"{changed} has changes here that are not saved.",

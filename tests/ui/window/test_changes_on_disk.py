@@ -177,6 +177,18 @@ def test_that_a_file_which_is_gone_is_told_and_saved_anew(window, path, qtbot) -
     assert not strip(window).isVisible()
 
 
+def test_that_a_folder_in_the_place_of_the_file_is_not_said_to_be_replaced(
+    window, path, qtbot
+) -> None:
+    path.unlink()
+    path.mkdir()
+    qtbot.waitUntil(lambda: strip(window).isVisible())
+    assert strip(window).words.text().startswith("mine.plan.toml is a folder now.")
+    window.plan_files.save()
+    assert window.findChildren(Question) == []
+    assert "could not be saved" in window.notice.text
+
+
 def test_that_a_folder_that_was_moved_away_is_told_until_it_is_put_back(
     window, path, qtbot
 ) -> None:
