@@ -9,13 +9,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 from reaching import reachable, spoken
 
+from gpu_studio.common.python_syntax import read_code
 from gpu_studio.contract.consent import (
     Standing,
     allow_file,
     allow_folder,
     allowances,
     allowances_file,
-    read_code,
     standing,
 )
 from gpu_studio.ui.kit.basic_widgets import Label

@@ -59,7 +59,7 @@ def test_that_the_fit_of_a_script_stands_before_its_functions(tmp_path: Path) ->
     path = written(tmp_path, "def build(): ...\n\nbuild().fit(x, epochs=2)\n")
     assert [each.name for each in functions_in(path)] == ["fit", "build"]
     assert [each.name for each in callables_in(path)] == ["build"]
-    assert functions_in(path)[0].hint == "what the script gives fit in line 3"
+    assert functions_in(path)[0].hint == "what fit is given in line 3"
 
 
 def test_that_letters_that_nobody_can_see_are_shown_as_escapes(tmp_path: Path) -> None:
