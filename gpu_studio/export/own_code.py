@@ -110,7 +110,7 @@ def own_code(facts: ScriptFacts) -> str:
     taken = functions_of("user_code/scripts.py", *calling, "data_given", "named_arrays")
     streams = ("is_stream", "is_dataset", "is_sequence", "_is_iterable")
     taken += functions_of("user_code/stream_kinds.py", *streams)
-    leaving = ("leaving_at_fit", "fit_was_called", "registering_of_others")
+    leaving = ("leaving_at_fit", "fit_was_called", "staying_open", "registering_of_others")
     taken += functions_of("user_code/leaving.py", *leaving)
     return (
         CALL_OWN.replace(_OWN, _OWN_OF_SCRIPT + _OWN) + (_GIVEN_TO_FIT + taken).rstrip("\n") + "\n"

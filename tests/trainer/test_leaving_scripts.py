@@ -89,6 +89,22 @@ BY_STEPS = f"""{MODEL}
 held = {{"validation_data": (x, x[:, :1]), "validation_steps": 2}}
 model.fit(x, x[:, :1], batch_size=4, epochs=1, validation_batch_size=3, **held)
 """
+OPEN = f"""{MODEL}
+import tempfile
+
+np.savetxt("rows.txt", x)
+with tempfile.TemporaryDirectory() as folder, open("rows.txt") as file:
+    np.save(folder + "/x.npy", x)
+
+    def batches():
+        while True:
+            file.seek(0)
+            rows = [[float(each) for each in line.split()] for line in file]
+            yield np.array(rows, "float32") + np.load(folder + "/x.npy"), x[:, :1]
+
+    model.fit(batches(), steps_per_epoch=2, epochs=2)
+    model.save("open.keras")
+"""
 IN_THREAD = f"""{MODEL}
 import threading
 
@@ -127,13 +143,14 @@ def test_that_a_script_does_nothing_more_at_its_fit_and_is_found_where_it_went(
     (tmp_path / "by_steps.py").write_text(BY_STEPS)
     (tmp_path / "signals.py").write_text(SIGNALS)
     (tmp_path / "in_thread.py").write_text(IN_THREAD)
+    (tmp_path / "open.py").write_text(OPEN)
     allow_folder(tmp_path)
     made = {
         name: plans.with_absolute_files(plans.load(tmp_path / f"{name}.py"), tmp_path)
-        for name in ("saving", "elsewhere", "by_steps", "signals", "in_thread")
+        for name in ("saving", "elsewhere", "by_steps", "signals", "in_thread", "open")
     }
     runs = zoo_runs.trained_plans(made, tmp_path)
-    assert [len(each.epochs) for each in runs.values()] == [2, 2, 1, 1, 2]
+    assert [len(each.epochs) for each in runs.values()] == [2, 2, 1, 1, 2, 2]
     assert runs["signals"].epochs[0]["ignored"] == 0, "a stop would be ignored"
     assert not list(tmp_path.glob("*.keras")), "a model that is not trained was saved"
     assert (tmp_path / "data" / "epochs.csv").read_text().startswith("epoch,")
@@ -144,6 +161,7 @@ def test_that_a_script_does_nothing_more_at_its_fit_and_is_found_where_it_went(
         False,
         False,
         True,
+        False,
         False,
         False,
     ]
@@ -167,6 +185,26 @@ def test_that_an_exported_script_does_nothing_more_of_the_script_at_its_fit(
         assert "epoch 2/2" in said, said[-3000:]
         assert "once more" not in said
     assert not list(tmp_path.glob("*.keras")), "a model that is not trained was saved"
+
+
+CLOSING = b"""
+def read(path):
+    with open(path) as one, open(path) as other:
+        text = one.read() + other.read()
+    return text, one.closed and other.closed
+"""
+
+
+def test_that_files_are_closed_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    found: dict[str, object] = {}
+    exec(compiled(CLOSING, "closing.py"), found)
+    read = found["read"]
+    assert callable(read)
+    assert read(tmp_path / "a.txt") == ("aa", True)
+    with pytest.raises(FileNotFoundError) as raised:
+        read(tmp_path / "b.txt")
+    assert [each.lineno + 1 for each in raised.traceback if each.name == "read"] == [3]
 
 
 BLOCKS = b"""
