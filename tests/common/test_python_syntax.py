@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import time
 import warnings
@@ -15,6 +16,7 @@ from gpu_studio.common import python_syntax
 from gpu_studio.common.python_syntax import names_read, parsed
 
 PACKAGE = Path(gpu_studio.__file__).parent
+TREES = ("ast.parse", "symtable.symtable")
 
 
 def test_that_threads_which_parse_at_once_all_get_their_trees() -> None:
@@ -73,4 +75,8 @@ def test_that_no_other_file_parses_python() -> None:
 
 
 def _parses(text: str) -> bool:
-    return "ast.parse(" in text or "symtable.symtable(" in text
+    """Whether this is code that calls for a tree itself, and not only writes such code."""
+    if not any(f"{name}(" in text for name in TREES):
+        return False
+    calls = [each for each in ast.walk(parsed(text)) if isinstance(each, ast.Call)]
+    return any(ast.unparse(each.func) in TREES for each in calls)

@@ -38,7 +38,7 @@ def compiled(text: bytes, name: str, package: str = "") -> CodeType:
 
 def _import_from(package: str, tree: ast.Module) -> None:
     """Have a file that is executed by itself say in which package it is."""
-    said = ast.parse(f"__package__ = {package!r}").body[0]
+    said = parsed(f"__package__ = {package!r}").body[0]
     # Nothing but a docstring may stand before what is imported from the future.
     futures = [
         place
