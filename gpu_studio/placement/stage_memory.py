@@ -272,14 +272,13 @@ class StageMemory:
         return needed + self.kept * others + self._crossing(step, others) if others else needed
 
     def _beside_updates(self, step: Step) -> Amount:
-        """What updates begin beside: rows of the whole batch, and what a thread may have yet.
+        """What updates begin beside: what a thread may have yet, or rows and their squares.
 
-        The thread that received what came back last goes on to the updates, and may have that yet,
-        or the rows of the micro-batches before, which were joined with those of the last.
+        The thread that received what came back last goes on to the updates, and may have that yet.
+        Rows are there of the whole batch; of both, weights' changes are made that are larger.
         """
         received = np.maximum(self._lingering(step), self.came * step.part)
-        joined = self.rows * (step.batch - step.part)
-        return self.rows * step.batch + np.maximum(received, joined)
+        return np.maximum(received, 2 * self.rows * step.batch)
 
     def _lingering(self, step: Step) -> Amount:
         """A tensor that the thread which received it may have yet (`SameWorkerRecvDone`).
