@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpu_studio.plan import RUNNABLE_STRATEGIES
+from gpu_studio.plan import RUNNABLE_STRATEGIES, strategy_named
 from gpu_studio.ui.kit import ActionSpec
 
 PARTS: Final = ("Devices", "Model", "Data", "Training", "Strategy", "Layers", "File", "Changes")
@@ -16,12 +16,12 @@ _SUBMENU: Final = "Parts of the plan"
 
 
 def _template(strategy: str) -> ActionSpec:
-    title = strategy.replace("_", " ")
+    title = strategy_named(strategy).title
     return ActionSpec(
         f"new_{strategy}",
         "File",
         f"New plan: {title}",
-        f"Make a plan that trains the digits with the strategy {strategy} on this machine",
+        f"Make a plan that trains the digits with the strategy {title} on this machine",
         submenu="New from template",
     )
 
