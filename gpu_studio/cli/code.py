@@ -100,8 +100,8 @@ def _allow(chosen: argparse.Namespace) -> int:
 
 def _read(path: Path) -> bytes | None:
     """What a Python file holds; None for a folder. Raises RefusedError."""
-    from gpu_studio.common.python_syntax import read_code
     from gpu_studio.contract.user_files import hint
+    from gpu_studio.plan.local_modules import read_code
     from gpu_studio.plan.references import SUFFIX
     from gpu_studio.runs.sources import objection
 
@@ -196,8 +196,8 @@ def _documents(known: Allowances) -> list[dict[str, Any]]:
 
 
 def _of_file(path: Path, digest: str) -> dict[str, Any]:
-    from gpu_studio.common.python_syntax import read_code
     from gpu_studio.contract.consent import Standing, standing
+    from gpu_studio.plan.local_modules import read_code
 
     try:
         said = standing(path, read_code(path))

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from gpu_studio import hardware
 from gpu_studio import plan as plans
 from gpu_studio.cli.command import RefusedError, escaped, note
-from gpu_studio.common.python_syntax import read_code
 from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract import RunDirectory
 from gpu_studio.contract.consent import Standing, allow_file, allowances_file
@@ -22,6 +21,7 @@ from gpu_studio.placement.known_problems import known_problems
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import AbsolutePlan, Machine, listed
+from gpu_studio.plan.local_modules import read_code
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about, kept_about, kept_about_data

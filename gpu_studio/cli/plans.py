@@ -130,8 +130,8 @@ def starter(chosen: argparse.Namespace) -> int:
 def _of_script(starter: plans.Plan, script: Path, folder: Path) -> plans.Plan:
     """The plan in `folder` that trains the script on what the starter plan has."""
     from gpu_studio import plan as plans
-    from gpu_studio.common.python_syntax import read_code
     from gpu_studio.plan.edits.sources import relative_path, with_script
+    from gpu_studio.plan.local_modules import read_code
     from gpu_studio.plan.scripts import call_in
 
     plans.load(script)  # which says what is wrong with it

@@ -1,4 +1,4 @@
-"""Read and parse Python, in any thread: it is never executed here."""
+"""Parse Python, in any thread."""
 
 from __future__ import annotations
 
@@ -8,29 +8,8 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence, Set
-from pathlib import Path
-
-from gpu_studio.common.figures import size
-from gpu_studio.common.safe_files import opened
-
-LONGEST_CODE = 1024 * 1024
-"""Bytes of the largest file that is taken for a program that a person wrote."""
 
 _PARSING = threading.Lock()
-
-
-def read_code(path: Path) -> bytes:
-    """The content of the Python file at `path`.
-
-    Raises OSError, also for what is not a regular file and for a file too long to be a program.
-    """
-    with opened(path, follow=True) as file:
-        code = file.read(LONGEST_CODE + 1)
-    if len(code) > LONGEST_CODE:
-        raise OSError(
-            f"it is larger than {size(LONGEST_CODE)}, and so no program that a person wrote"
-        )
-    return code
 
 
 def parsed(code: str | bytes) -> ast.Module:

@@ -64,15 +64,19 @@ if TYPE_CHECKING:
         Workers,
     )
     from gpu_studio.contract.files import (
+        JSON_ERRORS,
         LineTail,
         Slices,
         Tail,
         append_line,
+        json_line,
         last_lines,
         last_lines_if_any,
+        lossy_line,
         make_own_directory,
         make_private_directory,
         read_json,
+        refuse_link,
         write_private,
     )
     from gpu_studio.contract.lock import (
@@ -84,6 +88,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENDED",
+    "JSON_ERRORS",
     "STATE_FILE",
     "TERMINAL",
     "WEIGHTS_FILE",
@@ -133,12 +138,15 @@ __all__ = [
     "append_line",
     "checkpoints",
     "holder",
+    "json_line",
     "last_lines",
     "last_lines_if_any",
+    "lossy_line",
     "make_own_directory",
     "make_private_directory",
     "process_title",
     "read_json",
+    "refuse_link",
     "resumed_from",
     "send",
     "slug",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from gpu_studio.common.json_text import json_line
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import WorkerPlace
-from gpu_studio.contract.files import read_json, write_private
+from gpu_studio.contract.files import json_line, read_json, write_private
 from gpu_studio.contract.numbers import Whole
 
 

@@ -20,10 +20,9 @@ from pathlib import Path
 import msgspec
 from platformdirs import user_config_path
 
-from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.paths import real_path
 from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular, read_regular
-from gpu_studio.contract.files import make_private_directory, write_private
+from gpu_studio.contract.files import JSON_ERRORS, make_private_directory, write_private
 
 FILE = "allowed-code.json"
 LONGEST_WAIT = 3.0

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS, json_line
 from gpu_studio.common.safe_files import open_regular, opened
 from gpu_studio.contract.files import (
+    JSON_ERRORS,
     PRIVATE_DIRECTORY,
     Tail,
     append_line,
+    json_line,
     make_private_directory,
     read_json,
     write_private,

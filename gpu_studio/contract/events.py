@@ -12,7 +12,6 @@ from typing import Any, Final, Literal
 import msgspec
 
 from gpu_studio.common.figures import grouped, learning_rate
-from gpu_studio.common.json_text import JSON_ERRORS, lossy_line
 from gpu_studio.common.practice import in_words
 from gpu_studio.contract.event_parts import AskedPlace as AskedPlace
 from gpu_studio.contract.event_parts import Crossing as Crossing
@@ -26,6 +25,7 @@ from gpu_studio.contract.event_parts import StageSpan as StageSpan
 from gpu_studio.contract.event_parts import SuggestedChange as SuggestedChange
 from gpu_studio.contract.event_parts import WorkerPlace as WorkerPlace
 from gpu_studio.contract.event_parts import WorkerState as WorkerState
+from gpu_studio.contract.files import JSON_ERRORS, lossy_line
 from gpu_studio.contract.numbers import Moment, Seconds, Whole
 
 State = Literal[

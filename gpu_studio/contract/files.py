@@ -2,25 +2,54 @@
 
 One process appends to such a file while another reads its new complete lines, and makes out what
 they hold; one with a window does so in slices of time. All are opened by the rules of
-`safe_files`: links are not followed, and only regular files are opened.
+`safe_files`: links are not followed, and only regular files are opened. Lines are JSON, which
+anybody may have written.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from gpu_studio.common.json_text import JSON_ERRORS
+import msgspec
+
+from gpu_studio.common.json_text import JSON_ERRORS as JSON_ERRORS
 from gpu_studio.common.safe_files import open_regular, opened, read_regular, replace_whole
 
 PRIVATE_DIRECTORY = 0o700
 LARGEST_JSON = 4 * 1024 * 1024
 """Bytes of the largest of the small files in a run's folder, or in a queue's."""
 T = TypeVar("T")
+
+
+def lossy_line(encoder: msgspec.json.Encoder, value: Any) -> bytes:
+    """A value as JSON on a line, with a question mark for what is not UTF-8.
+
+    That are lone surrogates, as in the name of a file in another encoding.
+    """
+    try:
+        return encoder.encode(value) + b"\n"
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(value, enc_hook=encoder.enc_hook)
+        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def json_line(value: Any) -> bytes:
+    """A value as JSON on a line.
+
+    Raises OSError, as a disk does that takes no such file, for a text that is not UTF-8: the path
+    of a folder may be one.
+    """
+    try:
+        return msgspec.json.encode(value) + b"\n"
+    except UnicodeEncodeError as error:
+        why = "this is not UTF-8, and cannot be written down: give it another name"
+        raise OSError(errno.EILSEQ, why, error.object) from error
 
 
 def read_json(path: Path, decode: Callable[[bytes], T], most: int = LARGEST_JSON) -> T:

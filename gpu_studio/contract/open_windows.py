@@ -20,9 +20,8 @@ from typing import Final
 
 import msgspec
 
-from gpu_studio.common.json_text import json_line
 from gpu_studio.contract import lock
-from gpu_studio.contract.files import make_private_directory, read_json, write_private
+from gpu_studio.contract.files import json_line, make_private_directory, read_json, write_private
 
 ANSWER_S: Final = 5.0
 """A window that has not answered by then is busy, or hangs."""

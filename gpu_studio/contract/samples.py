@@ -14,7 +14,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS, lossy_line
+from gpu_studio.contract.files import JSON_ERRORS, lossy_line
 from gpu_studio.contract.numbers import Moment, Seconds, Whole
 
 T = TypeVar("T")

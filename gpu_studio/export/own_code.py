@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpu_studio.common.python_syntax import read_code
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.learning import ExportError
 from gpu_studio.export.locating import located
 from gpu_studio.export.script_text import call, functions_of, literal
 from gpu_studio.plan import Reference, reference, references_of
-from gpu_studio.plan.local_modules import code_folder, package_of
+from gpu_studio.plan.local_modules import code_folder, package_of, read_code
 from gpu_studio.plan.references import SCHEDULE
 from gpu_studio.plan.scripts import FIT, call_in
 

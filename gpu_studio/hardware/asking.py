@@ -10,13 +10,13 @@ from contextlib import suppress
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.processes import (
     Interrupts,
     held_interrupts,
     module_command,
     module_environment,
 )
+from gpu_studio.contract import JSON_ERRORS
 from gpu_studio.hardware.host import cpu_cores, cpu_name, memory_mib
 from gpu_studio.plan import Machine
 

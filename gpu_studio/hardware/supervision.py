@@ -21,7 +21,7 @@ from typing import IO, Any, Self
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS
+from gpu_studio.contract import JSON_ERRORS
 from gpu_studio.contract.samples import Asking, Owner, encode
 from gpu_studio.hardware.source import RENEW
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS
+from gpu_studio.contract import JSON_ERRORS
 
 Text = Annotated[str, msgspec.Meta(max_length=4_096)]
 """Longer than a path; an answer with a longer one is none of ours."""

@@ -1,4 +1,4 @@
-"""The modules beside a Python file that it imports: found by reading, and never executed.
+"""Python files of the user's own, and the modules beside them: read, and never executed.
 
 A module whose name or folder is computed at run time (`importlib`, `sys.path`, `exec`) cannot be
 found this way: the trainer refuses it when it is about to run.
@@ -11,11 +11,29 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from gpu_studio.common.figures import size
 from gpu_studio.common.paths import real_path
-from gpu_studio.common.python_syntax import parsed, read_code
+from gpu_studio.common.python_syntax import parsed
+from gpu_studio.common.safe_files import opened
 
 MOST = 200
 """Files that are read at most: a folder of so many modules is allowed as a folder."""
+LONGEST_CODE = 1024 * 1024
+"""Bytes of the largest file that is taken for a program that a person wrote."""
+
+
+def read_code(path: Path) -> bytes:
+    """The content of the Python file at `path`.
+
+    Raises OSError, also for what is not a regular file and for a file too long to be a program.
+    """
+    with opened(path, follow=True) as file:
+        code = file.read(LONGEST_CODE + 1)
+    if len(code) > LONGEST_CODE:
+        raise OSError(
+            f"it is larger than {size(LONGEST_CODE)}, and so no program that a person wrote"
+        )
+    return code
 
 
 def code_folder(file: Path, code: bytes) -> Path:

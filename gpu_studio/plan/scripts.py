@@ -18,8 +18,8 @@ from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import Any
 
-from gpu_studio.common.python_syntax import DEFINITIONS, parsed, read_code, run_by
-from gpu_studio.plan.local_modules import code_folder, files_of_import, modules_beside
+from gpu_studio.common.python_syntax import DEFINITIONS, parsed, run_by
+from gpu_studio.plan.local_modules import code_folder, files_of_import, modules_beside, read_code
 from gpu_studio.plan.strategies import strategy_named
 from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training, shown
 

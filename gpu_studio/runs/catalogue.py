@@ -17,9 +17,8 @@ from typing import Final
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.common.safe_files import remove_older
-from gpu_studio.contract import RunDirectory, make_private_directory
+from gpu_studio.contract import RunDirectory, make_private_directory, refuse_link
 from gpu_studio.contract.directory import HIDDEN
-from gpu_studio.contract.files import refuse_link
 from gpu_studio.runs.labels import Numbers, number_all, numbers_in
 from gpu_studio.runs.left_job import LeftJobs
 from gpu_studio.runs.paths import command_in, run_command

@@ -17,10 +17,9 @@ from typing import Annotated, Final
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.safe_files import lock_if_there_are_locks, open_regular, read_regular
 from gpu_studio.common.toml_text import toml_tables
-from gpu_studio.contract import RunDirectory, write_private
+from gpu_studio.contract import JSON_ERRORS, RunDirectory, write_private
 from gpu_studio.plan import LARGEST_BYTES
 
 FILE = "labels.json"

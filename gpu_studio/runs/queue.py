@@ -14,18 +14,18 @@ from typing import Any
 import msgspec
 
 from gpu_studio import plan as plans
-from gpu_studio.common.json_text import json_line
 from gpu_studio.common.processes import start_in_background
 from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract import (
     Resume,
+    json_line,
     lock,
     make_own_directory,
     read_json,
+    refuse_link,
     slug,
     write_private,
 )
-from gpu_studio.contract.files import refuse_link
 from gpu_studio.plan import LARGEST_BYTES, AbsolutePlan, PlanError
 from gpu_studio.runs.paths import command_in
 from gpu_studio.runs.queue_entry import HELD_BY_HAND, QueueEntry, Removed, Wait

@@ -19,7 +19,6 @@ from pathlib import Path
 from platformdirs import user_downloads_path
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.common.python_syntax import read_code
 from gpu_studio.contract.consent import Standing, allowances, standing
 from gpu_studio.contract.user_files import code_files, hint, read_as_text
 from gpu_studio.plan import (
@@ -45,7 +44,7 @@ from gpu_studio.plan.data import (
     layout_of,
     mask_folders,
 )
-from gpu_studio.plan.local_modules import modules_beside
+from gpu_studio.plan.local_modules import modules_beside, read_code
 from gpu_studio.plan.scripts import FIT, call_in
 
 _Check = Callable[[zipfile.ZipFile], str]

@@ -15,8 +15,7 @@ from typing import Final
 
 import msgspec
 
-from gpu_studio.common.json_text import json_line
-from gpu_studio.contract import RunDirectory, events, read_json, write_private
+from gpu_studio.contract import RunDirectory, events, json_line, read_json, write_private
 from gpu_studio.lab.study import Point, Study, in_drawn_order
 from gpu_studio.lab.verdict import PointGroup, StudyVerdict, verdict_of
 from gpu_studio.plan import Machine, Plan, PlanError, with_absolute_files

@@ -13,11 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from gpu_studio.common.python_syntax import read_code
 from gpu_studio.contract.consent import digest
 from gpu_studio.contract.user_files import code_files
 from gpu_studio.plan import AbsolutePlan, listed, printable
-from gpu_studio.plan.local_modules import MOST
+from gpu_studio.plan.local_modules import MOST, read_code
 
 GONE: Final = "gone"
 _PYTHON: Final = ".py"

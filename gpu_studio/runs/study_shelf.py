@@ -17,9 +17,8 @@ from typing import Final
 import msgspec
 
 from gpu_studio import plan as plans
-from gpu_studio.common.json_text import json_line
 from gpu_studio.common.paths import expanded, is_missing
-from gpu_studio.contract import make_own_directory, read_json, write_private
+from gpu_studio.contract import json_line, make_own_directory, read_json, write_private
 from gpu_studio.lab.study import Point, Study, load_study, points_of, unreadable_plan
 from gpu_studio.plan import AbsolutePlan, Plan
 from gpu_studio.runs.studies import Measured

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import gpu_studio
-from gpu_studio.common.json_text import JSON_ERRORS, json_line
+from gpu_studio.contract import JSON_ERRORS, json_line
 
 PACKAGE = Path(gpu_studio.__file__).parent
 BY_PARTS = re.compile(r"\b(DecodeError|MsgspecError|JSONDecodeError)\b")

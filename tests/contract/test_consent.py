@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from patience import PATIENCE_S
 from real_runs import PLAN
 
-from gpu_studio.common.python_syntax import LONGEST_CODE, read_code
 from gpu_studio.contract import consent
 from gpu_studio.contract.consent import Standing, allowances, standing
 from gpu_studio.contract.user_files import code_files
 from gpu_studio.plan import Data, ModelSettings, with_absolute_files
+from gpu_studio.plan.local_modules import LONGEST_CODE, read_code
 
 
 @pytest.fixture

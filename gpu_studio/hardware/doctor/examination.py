@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.processes import module_command
+from gpu_studio.contract import JSON_ERRORS
 from gpu_studio.hardware.asking import NoAnswerError, answer_of
 from gpu_studio.hardware.doctor import card_checks, machine_checks
 from gpu_studio.hardware.doctor.facts import Facts, Survey, ViewError, system, tensorflow_view

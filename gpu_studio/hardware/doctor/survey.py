@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from gpu_studio.common.json_text import lossy_line
+from gpu_studio.contract import lossy_line
 from gpu_studio.hardware import topology_reading
 from gpu_studio.hardware.doctor.facts import DriverCard, Survey
 from gpu_studio.hardware.host import DEVICES, PciCard

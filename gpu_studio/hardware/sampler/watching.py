@@ -16,9 +16,8 @@ import msgspec
 
 from gpu_studio import __version__
 from gpu_studio.common.figures import MIB
-from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.steady import steady_seconds
-from gpu_studio.contract import samples
+from gpu_studio.contract import JSON_ERRORS, samples
 from gpu_studio.hardware.nvml import FAST, PCIE, SLOW
 from gpu_studio.hardware.sampler import schedule
 from gpu_studio.hardware.sampler.card import Answerer, Events, NvlinkRates

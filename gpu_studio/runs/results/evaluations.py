@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS, json_line
-from gpu_studio.contract import LineTail, RunDirectory, append_line
+from gpu_studio.contract import JSON_ERRORS, LineTail, RunDirectory, append_line, json_line
 
 
 class Evaluation(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

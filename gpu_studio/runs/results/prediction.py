@@ -8,8 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from gpu_studio.common.json_text import json_line
-from gpu_studio.contract import RunDirectory, read_json, write_private
+from gpu_studio.contract import RunDirectory, json_line, read_json, write_private
 
 NOT_PREDICTED = "cuDNN's workspaces or what XLA changes"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gpu_studio.common.python_syntax import read_code
 from gpu_studio.contract import Code
 from gpu_studio.contract.consent import digest
+from gpu_studio.plan.local_modules import read_code
 
 _SHOWN = 12
 """Digits of a SHA-256 that tell files apart for a person."""

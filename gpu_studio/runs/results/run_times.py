@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract import (
+    JSON_ERRORS,
     AnyEvent,
     Checkpoint,
     Communication,

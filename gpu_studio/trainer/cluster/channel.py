@@ -13,8 +13,7 @@ from contextlib import suppress
 
 import msgspec
 
-from gpu_studio.common.json_text import JSON_ERRORS, lossy_line
-from gpu_studio.contract import WorkerShare, WorkerStage, events
+from gpu_studio.contract import JSON_ERRORS, WorkerShare, WorkerStage, events, lossy_line
 
 
 class Here(msgspec.Struct, tag="here", frozen=True):

@@ -22,12 +22,11 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from gpu_studio.common.paths import expanded, real_path
-from gpu_studio.common.python_syntax import read_code
 from gpu_studio.contract import Code
 from gpu_studio.contract.consent import Standing, allowances, digest, standing
 from gpu_studio.contract.user_files import hint, syntax_problem
 from gpu_studio.plan import Part, Plan, Reference, part_of, reference, references_of
-from gpu_studio.plan.local_modules import code_folder, modules_beside, package_of
+from gpu_studio.plan.local_modules import code_folder, modules_beside, package_of, read_code
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.leaving import compiled
 

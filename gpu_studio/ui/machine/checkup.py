@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
-from gpu_studio.common.json_text import JSON_ERRORS
 from gpu_studio.common.processes import module_command, module_environment
+from gpu_studio.contract import JSON_ERRORS
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hardware.topology import Topology
 

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import UNKNOWN
-from gpu_studio.common.python_syntax import read_code
 from gpu_studio.contract.consent import (
     Standing,
     allow_file,
@@ -22,6 +21,7 @@ from gpu_studio.contract.consent import (
     withdraw,
 )
 from gpu_studio.plan import printable
+from gpu_studio.plan.local_modules import read_code
 from gpu_studio.runs.sources import why_not
 from gpu_studio.ui.kit import (
     GRID,

@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from gpu_studio.common.cut_texts import cut
-from gpu_studio.common.json_text import json_line
 from gpu_studio.contract import (
     LockHeldError,
+    json_line,
     lock,
     make_private_directory,
     read_json,

@@ -18,9 +18,10 @@ from typing import Any
 
 from gpu_studio.common.figures import dated, grouped
 from gpu_studio.common.paths import real_path
-from gpu_studio.common.python_syntax import parsed, read_code
+from gpu_studio.common.python_syntax import parsed
 from gpu_studio.contract.consent import Standing, standing
 from gpu_studio.plan import inline, printable
+from gpu_studio.plan.local_modules import read_code
 from gpu_studio.plan.scripts import FIT, FitCall, call_in
 from gpu_studio.ui.kit.fields.typed import read_toml
 

@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 from reaching import reachable, spoken
 
-from gpu_studio.common.python_syntax import read_code
 from gpu_studio.contract.consent import (
     Standing,
     allow_file,
@@ -18,6 +17,7 @@ from gpu_studio.contract.consent import (
     allowances_file,
     standing,
 )
+from gpu_studio.plan.local_modules import read_code
 from gpu_studio.ui.kit.basic_widgets import Label
 from gpu_studio.ui.plan.code_dialogs import (
     CHANGED_MEANWHILE,
