@@ -14,6 +14,7 @@ afresh.
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
 import importlib
 import os
@@ -28,6 +29,7 @@ import sysconfig
 import tempfile
 import threading
 import traceback
+import typing
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -42,8 +44,12 @@ KERNELS_OF_ONEDNN = "_Mkl"
 PROGRAMS = ("gpu_studio.trainer.__main__", "gpu_studio.trainer.ask")
 ROOT = Path(__file__).parents[2]
 CLIENT = str(Path(__file__).with_name("warm_client.py"))
-ONE_THREAD_AN_OPERATION = {"TF_NUM_INTRAOP_THREADS": "1"}
-"""The tests use every core already, and their operations are small. A test may say otherwise."""
+FOR_SMALL_STEPS = {
+    "TF_NUM_INTRAOP_THREADS": "1",
+    "XLA_FLAGS": "--xla_backend_optimization_level=0",
+}
+"""The tests use every core already, their operations are small, and what XLA compiles for them runs
+only a few times. A test may say otherwise."""
 _served: list[str] = []
 """The address of the server, once there is one."""
 _starting = threading.Lock()
@@ -142,8 +148,11 @@ def serve(address: str, owner: int) -> None:
         gc.disable()  # collections while TensorFlow is imported free nothing
         _import_trainer()
         _remember_kernels()
-        # Collections in the forks leave alone what was imported, most of what there is.
+        _remember_protocols()
+        # Collections in the forks leave alone what was imported, most of what there is, and come
+        # seldom: a traced step is much that is kept.
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         gc.enable()
         Keeper(listener, os.pidfd_open(owner)).serve()
 
@@ -271,6 +280,13 @@ def _remember_kernels() -> None:
             remember(name.encode())
 
 
+def _remember_protocols() -> None:
+    """Have Python look once for what a protocol asks for, and not whenever TensorFlow traces."""
+    looked_for = vars(typing).get("_get_protocol_attrs")
+    if looked_for is not None:
+        vars(typing)["_get_protocol_attrs"] = functools.cache(looked_for)
+
+
 def _forget_package() -> None:
     """Have the package not there, as it is not where a script of somebody's own runs."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "gpu_studio"]:
@@ -300,7 +316,7 @@ def _become(wanted: dict[str, Any], descriptors: list[int]) -> None:
         os.dup2(each, target)
         os.close(each)
     os.environ.clear()
-    os.environ.update(ONE_THREAD_AN_OPERATION | wanted["environment"])
+    os.environ.update(FOR_SMALL_STEPS | wanted["environment"])
     tempfile.tempdir = None  # the imports have asked for it, in another environment
     os.chdir(wanted["folder"])
     sys.argv = [wanted["program"], *wanted["arguments"]]
