@@ -232,3 +232,16 @@ def test_that_blocks_of_the_user_s_code_do_otherwise_what_they_did() -> None:
         tried(lambda: 1 // 0)
     (line,) = [each.lineno + 1 for each in raised.traceback if each.name == "tried"]
     assert line == 6, "what is put into the blocks moves no line"
+
+
+@pytest.mark.parametrize("future", ["", "from __future__ import annotations\n"])
+@pytest.mark.parametrize("docstring", ["", '"""Train."""\n'])
+def test_that_a_module_of_a_package_keeps_its_docstring_and_its_lines(
+    docstring: str, future: str
+) -> None:
+    text = f"{docstring}{future}here = __package__\nraise ValueError"
+    found: dict[str, object] = {}
+    with pytest.raises(ValueError) as raised:
+        exec(compiled(text.encode(), "train.py", "lab.nets"), found)
+    assert (found["here"], found.get("__doc__")) == ("lab.nets", "Train." if docstring else None)
+    assert raised.traceback[-1].lineno + 1 == text.count("\n") + 1

@@ -39,13 +39,14 @@ def compiled(text: bytes, name: str, package: str = "") -> CodeType:
 def _import_from(package: str, tree: ast.Module) -> None:
     """Have a file that is executed by itself say in which package it is."""
     said = parsed(f"__package__ = {package!r}").body[0]
-    # Nothing but a docstring may stand before what is imported from the future.
+    # A docstring is the first of all, and what is imported from the future comes before the rest.
+    documented = ast.get_docstring(tree, clean=False) is not None
     futures = [
         place
         for place, each in enumerate(tree.body)
         if isinstance(each, ast.ImportFrom) and each.module == "__future__"
     ]
-    tree.body.insert(max(futures, default=-1) + 1, said)
+    tree.body.insert(max(futures) + 1 if futures else int(documented), said)
 
 
 # These are also written into exported scripts, as they are.
