@@ -323,7 +323,8 @@ class Attempt:
         how = "was stopped by a signal, and" if stopped else ""
         return f"{how} has said nothing for {duration(worker.silent)}".strip()
 
-    def _loss(self, worker: Worker, why: str) -> Loss:
+    def _loss(self, worker: Worker, why: str) -> Loss | None:
+        """What the loss of a worker means for all; None where the others go on without it."""
         worker.lost = True
         end = time.monotonic() + GRACE_SECONDS
         others = [each for each in self._workers if each is not worker]

@@ -43,13 +43,11 @@ class ServedAttempt(Attempt):
         elif worker.ready and not worker.begun:
             worker.begin()
 
-    def _lost(self) -> Loss | None:
-        if self._can_replace:
-            for worker in [each for each in self._workers if each.part.can_be_replaced]:
-                if why := worker.why_gone() or self._why_silent(worker):
-                    self._replace(worker, why)
-                    return None
-        return super()._lost()
+    def _loss(self, worker: Worker, why: str) -> Loss | None:
+        if worker.part.can_be_replaced and self._can_replace:
+            self._replace(worker, why)
+            return None
+        return super()._loss(worker, why)
 
     @property
     def _can_replace(self) -> bool:

@@ -289,6 +289,24 @@ def test_that_a_lost_worker_of_servers_comes_back_while_the_others_go_on(run: Su
     assert [place.address for place in first] == [place.address for place in second]
 
 
+def test_that_a_worker_comes_back_at_whatever_moment_it_is_lost(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[int, int] = {}
+    why_gone = workers.Worker.why_gone
+
+    def late(worker: workers.Worker) -> str:
+        """Its end is there to be seen only at the second look at it."""
+        why = why_gone(worker)
+        asked[worker.process.pid] = asked.get(worker.process.pid, 0) + bool(why)
+        return why if asked[worker.process.pid] != 1 else ""
+
+    monkeypatch.setattr(workers.Worker, "why_gone", late)
+    assert run.train({"chief": "awaits", "worker 1": "dies"}, SERVED).reason == "completed"
+    (warned,) = run.of(Warned)
+    assert "The others go on with its work" in warned.message
+
+
 def test_that_a_worker_that_comes_back_may_take_as_long_to_begin_as_at_the_start(
     run: Supervised, monkeypatch: pytest.MonkeyPatch
 ) -> None:
