@@ -351,7 +351,7 @@ POLITE: Final = Patience(asked=math.inf, terminated=math.inf)
 NOW: Final = Patience(asked=5.0, terminated=5.0)
 OFFER_AFTER: Final = 10.0
 
-_POLITE_WORDS = "stopping: this call ends, then a checkpoint is written…"
+_POLITE_WORDS = "stopping, with a checkpoint of what it has trained…"
 _NOW_WORDS = "stopping without a checkpoint…"
 
 
