@@ -292,8 +292,12 @@ def metric_words(name: str, among: Iterable[str] = ()) -> str:
 
 
 def metrics_in_words(metrics: Mapping[str, float | None]) -> str:
-    """Write metrics on one line: `loss 0.1234  val_loss 0.2345`."""
-    return "  ".join(f"{name} {metric(value)}" for name, value in metrics.items())
+    """Write metrics on one line: `loss 0.1234  val_loss 0.2345`.
+
+    Of the numbers of one metric, `f1[0]` and the like, there is their mean, `f1`, alone.
+    """
+    shown = {k: v for k, v in metrics.items() if "[" not in k or k.partition("[")[0] not in metrics}
+    return "  ".join(f"{name} {metric(value)}" for name, value in shown.items())
 
 
 def learning_rate(value: float) -> str:

@@ -44,7 +44,7 @@ from gpu_studio.export.fit_workers import (
 from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.joined_updates import UPDATE_BY_SUMS, UPDATE_FOR_ALL
 from gpu_studio.export.model import counts_tokens
-from gpu_studio.export.passes import SHOW
+from gpu_studio.export.passes import SHOW, SHOW_MEANS
 from gpu_studio.export.phases import phases, phases_callback, slots_moved
 from gpu_studio.export.prepared import prepared, preparing
 from gpu_studio.export.saving import saves
@@ -232,7 +232,8 @@ def fitting(fitted: FittedPlan) -> str:
     )
     rates = functions_of("callbacks/made.py", "rate_at") if "rate_at(" in whole else ""
     of_workers = fit_served(fitted) + fit_workers(fitted)
-    return f"{_used(fitted)}{of_workers}{rates}{SHOW}\n\n{whole}"
+    show = SHOW_MEANS if any(each.several for each in fitted.learners.values()) else SHOW
+    return f"{_used(fitted)}{of_workers}{rates}{show}\n\n{whole}"
 
 
 def _used(fitted: FittedPlan) -> str:

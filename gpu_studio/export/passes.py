@@ -88,6 +88,8 @@ def show(title, results):
     values = "  ".join(f"{name}={value:.9g}" for name, value in results.items())
     print(f"{title}  {values}", flush=True)
 """
+SHOW_MEANS = SHOW.replace("={value:", "={np.mean(value):")
+"""The same where a metric gives several numbers, of which the mean is shown."""
 
 
 def passes(facts: ScriptFacts) -> str:

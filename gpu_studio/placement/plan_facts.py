@@ -44,7 +44,7 @@ class Learnt:
     """How outputs meet targets: the kind, whether they are logits, and what `auto` stands for.
 
     What layers `masked` does not count. `compiled` says if what the model was compiled with does;
-    one that is `lossless` was compiled without a loss.
+    `lossless` if that was without a loss, `several` if a metric gives more than one number.
     """
 
     kind: Kind
@@ -54,6 +54,7 @@ class Learnt:
     masked: bool = False
     compiled: bool = False
     lossless: bool = False
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,8 @@ class ModelFacts:
     where there was no memory for a look at the model: the plan itself may be in order. `learnt`
     says how the only output is held against the target; `learners` say so of each output by name.
     `own_steps` are the methods of its own, such as `train_step`, by which it is trained instead;
-    what such a step holds is not known. `measures` names what each epoch measures on a split; empty
-    where only training tells. Its optimizer is `conditional` where some steps change no variables.
-    `states` are of a layer that keeps them from batch to batch, as in `start_rules.unkept`.
+    what such a step holds is not known. `measures` names what each epoch measures, if that is known
+    before. A `conditional` optimizer changes no variables in some steps. `start_rules` on `states`.
     """
 
     graph: ModelGraph | None = None

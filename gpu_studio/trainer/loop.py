@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.trainer.callbacks import HookError, Hooks
 from gpu_studio.trainer.checkpoints import Keeps, Snapshot, weight_prints
 from gpu_studio.trainer.control import Control
+from gpu_studio.trainer.curves import curves_of
 from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Call
@@ -276,7 +277,7 @@ class Loop:
         left_out = validation is not None and not due
         if validation and due:
             metrics |= self._evaluate(validation, VALIDATION, self.hooks)
-        metrics |= self.hooks.epoch_end(self.progress.epoch, metrics)
+        metrics = curves_of(metrics) | self.hooks.epoch_end(self.progress.epoch, metrics)
         self.hooks.tell_costs()
         self._heed_patience(metrics, left_out=left_out)
         self.progress = self.progress.after_epoch()
@@ -309,7 +310,7 @@ class Loop:
             said, advice = ended_early(self.progress, asked)
             self._telemetry.tell(Warned(message=said, suggestion=advice))
 
-    def _evaluate(self, split: Split, prefix: str, hooks: Hooks) -> dict[str, float]:
+    def _evaluate(self, split: Split, prefix: str, hooks: Hooks) -> dict[str, Any]:
         """Evaluate a split in calls between which commands are obeyed.
 
         A stop ends the evaluation. `hooks` are called as `fit` calls them when it validates.
@@ -341,7 +342,7 @@ class Loop:
         split = self._session.dataset.test
         if not split or not self._session.program.evaluates:
             return {}
-        return self._evaluate(split, TEST, Hooks())
+        return curves_of(self._evaluate(split, TEST, Hooks()))
 
     # Early stopping
 

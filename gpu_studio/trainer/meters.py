@@ -17,6 +17,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.trainer.curves import curves_of, logged, words_of
 from gpu_studio.trainer.inner_metrics import InnerMetrics
 from gpu_studio.trainer.keras_objects import Head
 from gpu_studio.trainer.keras_objects.given import GivenMetric
@@ -53,8 +54,18 @@ class Meters:
 
     @property
     def names(self) -> list[str]:
-        """The names of the metrics in the results."""
-        return list(dict.fromkeys([*self._names, *self.inner.names]))
+        """The names of the curves that are drawn of the metrics."""
+        return list(dict.fromkeys([*curves_of(self._examples), *self.inner.names]))
+
+    @property
+    def words(self) -> list[str]:
+        """What is to be said of metrics that give several numbers."""
+        return [words_of(name, value) for name, value in self._examples.items() if np.ndim(value)]
+
+    @property
+    def _examples(self) -> dict[str, Any]:
+        pairs = zip(self._names, self._counted, strict=True)
+        return logged({name: getattr(metric, "example", 0.0) for name, metric in pairs})
 
     def nothing(self) -> Deltas:
         """Return the contribution of no sample: zeros in the shape of each metric's state."""
@@ -111,16 +122,17 @@ class Meters:
         own = [v for metric in given if metric.sequential for v in metric.variables]
         return own + self.inner.variables
 
-    def results(self, sums: Sequence[Sequence[np.ndarray]]) -> dict[str, float]:
-        """Return the value of each metric, by name, from the sum of all contributions."""
-        values, own = {}, len(self._counted)
+    def results(self, sums: Sequence[Sequence[np.ndarray]]) -> dict[str, Any]:
+        """Return what `fit` logs of each metric, from the sum of all contributions."""
+        values: dict[str, Any] = {}
+        own = len(self._counted)
         rows = zip(self._names, self._counted, self._initial, sums[:own], strict=True)
         for name, metric, initial, added in rows:
             state = [
                 tf.constant((old + new).astype(old.dtype))
                 for old, new in zip(initial, added, strict=True)
             ]
-            values[name] = float(metric.stateless_result(state))
+            values |= logged({name: metric.stateless_result(state)})
         return values | self.inner.results(sums[own:])
 
 
@@ -193,8 +205,8 @@ class Tally:
             for state, value in zip(states, added, strict=True):
                 state += value
 
-    def results(self) -> dict[str, float]:
-        """Return `loss`, the mean over the samples, and every metric."""
+    def results(self) -> dict[str, Any]:
+        """Return `loss`, the mean over the samples, and what `fit` logs of every metric."""
         # The loss last: a model may keep a metric of this name, which nothing has to update.
         found = self._meters.results(self.sums)
         return {"loss": 0.0} | found | {"loss": self.loss / max(self.samples, 1)}

@@ -42,7 +42,7 @@ from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.seen_apart import mixing_apart, refuse_unkept_states, replicas_apart
 from gpu_studio.trainer.served.program import ServedProgram
 from gpu_studio.trainer.served.refusals import refuse_own_steps, refuse_sequential
-from gpu_studio.trainer.session_events import devices_event, layer_event
+from gpu_studio.trainer.session_events import devices_event, layer_event, measured_events
 from gpu_studio.trainer.sized_steps import undivided
 from gpu_studio.trainer.target_words import odd_warnings, warnings_before, warnings_of
 from gpu_studio.trainer.team import ALONE, Team
@@ -239,10 +239,10 @@ def _default_steps(
         optimizer = keras_objects.make_optimizer(plan.training, steps, total, model)
         # Built here and not by the first step, so that slots are on their variables' devices.
         optimizer.build((placed or model).trainable_variables)
-    loss = keras_objects.make_objective(learners)
-    meters = Meters(loss.heads, inner)
-    _refuse_unknown_monitors(plan, dataset, meters)
-    _tell_of(dataset, learners, loss, cut, tell, placed=placed is not None)
+    loss, meters = _measuring(plan, dataset, learners, inner)
+    odd = odd_warnings(dataset, learners, loss.heads)
+    for event in (*odd, *measured_events(loss, meters, cut.replicas, placed=placed is not None)):
+        tell(event)
     if placed:
         return PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
     if spread.served:
@@ -252,6 +252,14 @@ def _default_steps(
     on = _recorded_on(tell, team, spread, logical)
     given = spread.strategy, model, optimizer, loss, meters, seed, *on
     return undivided(given, by, spread.replicas, dataset.train, plan.training, steps)
+
+
+def _measuring(plan: Plan, dataset: Dataset, learners: Any, inner: Any) -> tuple[Any, Meters]:
+    """The losses and the metrics of what learns."""
+    loss = keras_objects.make_objective(learners)
+    meters = Meters(loss.heads, inner)
+    _refuse_unknown_monitors(plan, dataset, meters)
+    return loss, meters
 
 
 def _saying_homes(served: ServedProgram, tell: Any) -> ServedProgram:
@@ -269,14 +277,6 @@ def _inner_metrics(
     for said, helps in inner.cautions(cut.replicas, what):
         tell(events.Warned(message=said, suggestion=helps))
     return inner
-
-
-def _tell_of(data: Dataset, learners: Any, loss: Any, cut: Cut, tell: Any, *, placed: bool) -> None:
-    for odd in odd_warnings(data, learners, loss.heads):
-        tell(odd)
-    way = "Set distribution.placed.micro_batches to 1" if placed else "Train on one device"
-    for said in loss.cautions(cut.replicas, placed=placed):
-        tell(events.Warned(message=said, suggestion=f"{way}: there it is that of a whole batch."))
 
 
 def _own_steps(

@@ -1,7 +1,8 @@
-"""What a session tells of its devices and of its model's layers."""
+"""What a session tells of its devices, of its model's layers, and of what it measures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -39,3 +40,17 @@ def layer_event(layer: Any) -> events.Layer:
         parameters=sum(int(np.prod(v.shape)) for v in layer.weights),
         bytes=size,
     )
+
+
+def measured_events(
+    loss: Any, meters: Any, parts: int, *, placed: bool
+) -> Iterator[events.Log | events.Warned]:
+    """Metrics of several numbers, and what differs in the `parts` that a batch comes in.
+
+    `loss` is the Objective. Raises PlanRefused for what cannot be right in parts.
+    """
+    for said in meters.words:
+        yield events.Log(message=said)
+    way = "Set distribution.placed.micro_batches to 1" if placed else "Train on one device"
+    for said in loss.cautions(parts, placed=placed):
+        yield events.Warned(message=said, suggestion=f"{way}: there it is that of a whole batch.")

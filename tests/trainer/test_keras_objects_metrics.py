@@ -419,20 +419,21 @@ def f1_of(**options):
 
 
 def test_that_one_number_may_come_in_a_list():
+    from gpu_studio.trainer.curves import logged
+
     found, targets, said = f1_of(classes=1)
     state = found.metric.stateless_update_state(
         [each.value for each in found.variables], targets, said.astype(np.float32)
     )
     both = (targets > 0) & said
     expected = 2 * both.sum() / (targets.sum() + said.sum())
-    assert float(found.stateless_result(state)) == pytest.approx(expected, rel=1e-5)
-    assert found.stateless_result(state).shape == ()
+    found_now = logged({"f1": found.stateless_result(state)})
+    assert found_now == {"f1": pytest.approx(expected, rel=1e-5)}
+    assert not found.gives_several
 
 
-def test_that_a_metric_of_each_class_is_told_how_it_gives_one_number():
-    with pytest.raises(PlanRefused) as refused:
-        f1_of(classes=3)
-    assert "gives numbers of shape (3,), and a curve is drawn of one" in refused.value.message
-    assert refused.value.suggestions[0].endswith('such as the mean: average="macro".')
+def test_that_a_metric_gives_a_number_for_each_class():
+    assert f1_of(classes=3)[0].gives_several
     found, _, _ = f1_of(classes=3, average="macro")
     assert found.name == "f1_score"
+    assert not found.gives_several

@@ -242,6 +242,7 @@ def _learnt(learner: keras_objects.Learner, head: keras_objects.Head) -> Learnt:
         masked=getattr(learner.end.tensor, "_keras_mask", None) is not None,
         compiled=keras_objects.counts_as_compiled(learner),
         lossless=learner.given.metrics is not None and learner.given.loss is None,
+        several=any(getattr(metric, "gives_several", False) for metric in head.metrics),
     )
 
 

@@ -256,6 +256,7 @@ def _results(
     import tensorflow as tf
 
     from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.curves import curves_of
     from gpu_studio.trainer.passes import SplitReading, refuse_unended
 
     most = built.plan.training.validation_steps if split is built.dataset.validation else 0
@@ -274,7 +275,7 @@ def _results(
         call = program.evaluate(reading.iterator, reading.done, count)
         sizes = reading.sizes(call)
         tally.add(float(call.losses @ sizes), int(sizes.sum()), call.deltas)
-    return tally.results(), tally.samples
+    return curves_of(tally.results()), tally.samples
 
 
 def _program(built: Rebuilt, cut: Any) -> Any:

@@ -33,7 +33,7 @@ FEWEST_MEASURED, MOST_MEASURED = 10, 50
 ARRAYS = "callbacks/"
 """The beginning of the names of their arrays in a checkpoint."""
 State = dict[str, Any]
-Logs = Mapping[str, float]
+Logs = Mapping[str, Any]
 
 
 class HookError(UserCodeError):

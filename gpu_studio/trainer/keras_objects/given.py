@@ -19,6 +19,7 @@ from keras.src.utils import naming
 
 from gpu_studio.plan import listed
 from gpu_studio.trainer.batch_parts import Added, counting_of, of_part, one_number
+from gpu_studio.trainer.curves import logged
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import (
@@ -287,9 +288,16 @@ class GivenMetric:
         self.metric, self.name, self._guard, self.weighted = metric, name, guard, weighted
         self.sequential, self.splits, self.is_mean = False, True, True
         self.by_share: Sequence[bool] = ()
+        self.example: Any = 0.0
+        """What it gives for the batches that were looked at."""
         self._batches: Batches = ()
         self._once = False  # a mean that counts each batch once
         self._doing = f"in the metric {name}"
+
+    @property
+    def gives_several(self) -> bool:
+        """Whether it gives more than one number."""
+        return isinstance(self.example, dict) or np.size(self.example) > 1
 
     @property
     def variables(self) -> list[Any]:
@@ -299,7 +307,7 @@ class GivenMetric:
     def look_at(self, batches: Batches) -> None:
         """Learn from two batches, each (targets, outputs), how the metric counts.
 
-        Raises UserCodeError for what goes wrong in it, and PlanRefused if it gives no number.
+        Raises UserCodeError for what goes wrong in it, and PlanRefused if it gives no numbers.
         """
         self._update(*batches[0], None)
         self.metric.reset_state()
@@ -314,13 +322,13 @@ class GivenMetric:
             float(each[-1]) == float(start[-1]) + 1 for each in (one, other)
         )
         self.by_share, self._batches = [self._once] * len(start), batches
-        result = self._guard(lambda: self.metric.stateless_result(both))
-        if np.prod(getattr(result, "shape", (0,))) != 1:
-            by = ': average="macro"' if hasattr(self.metric, "average") else ""
-            raise PlanRefused(
-                f"The metric {self.name} gives {_several(result)}, and a curve is drawn of one.",
-                [f"Let its result be one number, such as the mean{by}.", "Or leave it out."],
-            )
+        self.example = self.stateless_result(both)
+        for result in logged({self.name: self.example}).values():
+            if np.asarray(result).dtype.kind not in "biuf" or not np.size(result):
+                raise PlanRefused(
+                    f"The metric {self.name} gives {kind_in_words(result)} without numbers.",
+                    ["Let its result be a number, an array or a dictionary of numbers."],
+                )
 
     def cautions(self, parts: int, what: str) -> Iterator[str]:
         """What depends on the `parts` that a batch comes in. Raises PlanRefused as it must be."""
@@ -393,8 +401,8 @@ class GivenMetric:
         ]
 
     def stateless_result(self, state: Sequence[Any]) -> Any:
-        """The value of the metric in this state, a scalar: one number may come in a list."""
-        return tf.reshape(self._guard(lambda: self.metric.stateless_result(state)), ())
+        """The value of the metric in this state: a number, an array, or a dictionary of these."""
+        return self._guard(lambda: self.metric.stateless_result(state))
 
     def begin(self, state: Sequence[Any]) -> None:
         """Go on from this state."""
@@ -440,10 +448,3 @@ def _name_of(made: Any) -> str:
     name = str(naming.get_object_name(made))
     kind = str(naming.to_snake_case(type(made).__name__))
     return kind if name.removeprefix(f"{kind}_").isdecimal() else name
-
-
-def _several(result: Any) -> str:
-    if isinstance(result, dict):
-        return f"{len(result)} values by name"
-    shape = getattr(result, "shape", None)
-    return f"numbers of shape {tuple(shape)}" if shape is not None else kind_in_words(result)
