@@ -10,16 +10,18 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import Any
 
 from gpu_studio.common.python_syntax import DEFINITIONS, parsed, run_by
 from gpu_studio.plan.local_modules import code_folder, files_of_import, modules_beside, read_code
+from gpu_studio.plan.script_flow import repeated, written_after
+from gpu_studio.plan.script_values import LARGE, UNKNOWN, bound_in, value_of
 from gpu_studio.plan.strategies import strategy_named
 from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training, shown
 
@@ -30,6 +32,11 @@ BY_HAND = (
     "into the train_step of a keras.Model, and call its fit"
 )
 """The message for a script that trains and calls no `fit`."""
+TUNED = (
+    "search in line {line} trains many models, and a run trains one: call fit of one model in a "
+    "script without the search, and compare settings of its plan by `gpu-studio study new`"
+)
+"""The message for a script that searches settings with KerasTuner."""
 OF_KERAS = frozenset({"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"})
 """One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
 _FROM_NONE = ("epochs", "initial_epoch")
@@ -56,7 +63,8 @@ class FitCall:
     `callbacks` says whether there may be any. `later` is the line of a further call that trains a
     model, or of what makes the same call once more; 0 if there is none. `module` is the name of the
     file beside the script in which both calls stand; then `line` is the one of the script that goes
-    there. `strategy` is what a plan calls the `tf.distribute` strategy that is made there, if any.
+    there. `strategy` is what a plan calls the `tf.distribute` strategy that is made there, if any,
+    and `unwritten` the first call that would write a file after `fit`: `model.save in line 20`.
     """
 
     line: int
@@ -66,6 +74,7 @@ class FitCall:
     later: int = 0
     module: str = ""
     strategy: str = ""
+    unwritten: str = ""
 
     @property
     def place(self) -> str:
@@ -91,10 +100,41 @@ def call_in(path: Path, code: bytes) -> FitCall | None:
 
 def _call_beside(path: Path, code: bytes) -> FitCall | None:
     line = _goes_elsewhere(path, code)
-    for module, beside in _code_beside(path) if line else ():
-        if call := fit_in(beside):
-            return FitCall(line, {}, OF_PLANS, True, call.later, module.name, call.strategy)
+    for module, beside in _code_beside(path):
+        at = line or (_import_of(module, path, code) if _trains_at_import(beside) else 0)
+        if at and (call := fit_in(beside)):
+            return replace(
+                call, line=at, known={}, unknown=OF_PLANS, callbacks=True, module=module.name
+            )
     return None
+
+
+@lru_cache(maxsize=64)
+def _trains_at_import(code: bytes) -> bool:
+    """Whether a module that holds `code` calls `fit` as soon as it is imported."""
+    tree = _tree(code)
+    run = [node for node in run_by(tree.body) if isinstance(node, ast.Call)]
+    names = {each.func.id for each in run if isinstance(each.func, ast.Name)}
+    called = [each for each in tree.body if isinstance(each, DEFINITIONS) and each.name in names]
+    return any(map(is_of_keras, run + [node for each in called for node in ast.walk(each)]))
+
+
+def _import_of(module: Path, path: Path, code: bytes) -> int:
+    """The line in which the file at `path` imports the `module` beside it, once started."""
+    folder = code_folder(path, code)
+    for node in run_by(_tree(code).body, as_program=True):
+        level = node.level if isinstance(node, ast.ImportFrom) else 0
+        if any(module in files_of_import(path, level, each, folder) for each in _imported(node)):
+            return int(getattr(node, "lineno", 0))
+    return 0
+
+
+def _tree(code: bytes) -> ast.Module:
+    """The syntax tree of a file that holds `code`; an empty one if this Python cannot read it."""
+    try:
+        return parsed(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
 
 
 def _code_beside(path: Path) -> Iterator[tuple[Path, bytes]]:
@@ -107,10 +147,7 @@ def _code_beside(path: Path) -> Iterator[tuple[Path, bytes]]:
 @lru_cache(maxsize=64)
 def _trains(code: bytes) -> bool:
     """Whether a file has a call of `fit` with an argument that only that of a model takes."""
-    try:
-        return any(map(is_of_keras, ast.walk(parsed(code))))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    return any(map(is_of_keras, ast.walk(_tree(code))))
 
 
 def _goes_elsewhere(path: Path, code: bytes) -> int:
@@ -118,10 +155,7 @@ def _goes_elsewhere(path: Path, code: bytes) -> int:
 
     That is a call with what the module defines, or with what the file does, which may use that.
     """
-    try:
-        tree = parsed(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0
+    tree = _tree(code)
     own = {each.name for each in tree.body if isinstance(each, DEFINITIONS)}
     if FIT in own:  # the function is meant
         return 0
@@ -156,9 +190,8 @@ def fit_in(code: bytes) -> FitCall | None:
     A file that defines a function of that name, and does not call it, is no such script: the
     function is meant.
     """
-    try:
-        tree = parsed(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = _tree(code)
+    if searched_in(code):  # the first call of fit is that of a trial
         return None
     called = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     is_defined = any(isinstance(node, ast.FunctionDef) and node.name == FIT for node in tree.body)
@@ -170,8 +203,33 @@ def fit_in(code: bytes) -> FitCall | None:
         return None
     first, *others = calls
     later = [each.lineno for each in others if is_of_keras(each) or _of_same(each, first)]
-    later += _repeated(first, tree) if is_of_keras(first) else []
-    return replace(_read(first, tree), later=min(later, default=0))
+    later += repeated(first, tree) if is_of_keras(first) else []
+    unwritten = written_after(first.end_lineno or first.lineno, tree)
+    return replace(_read(first, tree), later=min(later, default=0), unwritten=unwritten)
+
+
+def searched_in(code: bytes) -> int:
+    """The line in which a file searches settings with KerasTuner; 0 if it does not."""
+    nodes = list(ast.walk(_tree(code)))
+    names = (each for node in nodes for each in _imported(node))
+    if not {"keras_tuner", "kerastuner"} & {each.partition(".")[0] for each in names}:
+        return 0
+    called = [each for each in nodes if isinstance(each, ast.Call)]
+    return next((each.lineno for each in called if _is_search(each.func)), 0)
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The modules that a statement imports; `from a import b` may import the module `a.b`."""
+    names = (
+        [each.name for each in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+    )
+    if not isinstance(node, ast.ImportFrom):
+        return names
+    return [node.module or "", *(f"{node.module or ''}.{each}".strip(".") for each in names)]
+
+
+def _is_search(func: ast.expr) -> bool:
+    return isinstance(func, ast.Attribute) and func.attr == "search"
 
 
 def mistake_in(code: bytes) -> str:
@@ -190,36 +248,6 @@ def _of_same(one: ast.Call, other: ast.Call) -> bool:
     return ast.dump(one.func) == ast.dump(other.func)
 
 
-def _repeated(call: ast.Call, tree: ast.Module) -> list[int]:
-    """The lines that run a call again: its own in a loop, or those that call the function again."""
-    nodes = list(ast.walk(tree))
-    if _in_loop(call, nodes):
-        return [call.lineno]
-    # A method may have the name of others, and a function within one has it only there.
-    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
-    name = next((each.name for each in functions if _is_within(call, each)), None)
-    called = [each for each in nodes if isinstance(each, ast.Call)]
-    calls = [each for each in called if isinstance(each.func, ast.Name) and each.func.id == name]
-    again = [each.lineno for each in calls if _in_loop(each, nodes)]
-    return again + sorted(each.lineno for each in calls)[1:]
-
-
-def _in_loop(call: ast.Call, nodes: Sequence[ast.AST]) -> bool:
-    """Whether a loop of the same function runs a call."""
-    around = [each for each in nodes if isinstance(each, _BLOCKS) and _is_within(call, each)]
-    inner = max(around, key=lambda each: each.lineno, default=None)
-    return isinstance(inner, ast.For | ast.While)
-
-
-_BLOCKS = ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def _is_within(
-    call: ast.Call, block: ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
-) -> bool:
-    return block.body[0].lineno <= call.lineno <= (block.end_lineno or 0)
-
-
 def _is_fit(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == FIT
 
@@ -236,9 +264,9 @@ def _read(call: ast.Call, tree: ast.Module) -> FitCall:
     given |= dict(zip(_IN_ORDER, by_place, strict=False))
     # As in `fit(x, **settings)` and `fit(*pair)`.
     unpacked = len(by_place) < len(call.args) or any(each.arg is None for each in call.keywords)
-    bound, known, unknown = _bound(tree), {}, []
+    bound, known, unknown = bound_in(tree), {}, []
     for name in OF_PLANS:
-        value = _value(given[name], bound) if name in given else _UNKNOWN if unpacked else None
+        value = value_of(given[name], bound) if name in given else UNKNOWN if unpacked else None
         if value is None:  # as if it were not given
             continue
         of_plan = as_in_plan(name, value)
@@ -247,7 +275,7 @@ def _read(call: ast.Call, tree: ast.Module) -> FitCall:
         else:
             known[name] = of_plan
     callbacks = given.get("callbacks")
-    some = unpacked if callbacks is None else _value(callbacks, bound) not in (None, [], ())
+    some = unpacked if callbacks is None else value_of(callbacks, bound) not in (None, [], ())
     strategy = next(filter(None, map(_strategy, ast.walk(tree))), "")
     return FitCall(call.lineno, known, tuple(unknown), some, strategy=strategy)
 
@@ -273,7 +301,7 @@ def as_in_plan(name: str, value: Any) -> Any:
         return None
     if name == _SHUFFLE:
         return bool(whole) if isinstance(value, bool) else None
-    return whole if (name not in _FROM_NONE) <= whole < _LARGE else None
+    return whole if (name not in _FROM_NONE) <= whole < LARGE else None
 
 
 def in_words(given: Mapping[str, Any]) -> str:
@@ -302,115 +330,6 @@ _IN_ORDER = (
     "validation_freq",
 )
 """The arguments of `fit` by their places."""
-_UNKNOWN = object()
-
-
-def _bound(tree: ast.Module) -> dict[str, ast.expr]:
-    """What each name is bound to that is bound once, with the defaults of `argparse`."""
-    bound: dict[str, ast.expr] = {}
-    seen: set[str] = set()
-    for name, value in _bindings(tree):
-        if name in seen or value is None:
-            bound.pop(name, None)
-        else:
-            bound[name] = value
-        seen.add(name)
-    return bound
-
-
-def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield what is bound anywhere, with its value where that is one expression.
-
-    An attribute has a dot before its name, whatever it is one of.
-    """
-    nodes = list(ast.walk(tree))
-    assigned = [each for each in nodes if isinstance(each, ast.Assign | ast.AnnAssign)]
-    named = [(each, each.value) for each in assigned if len(_targets(each)) == 1]
-    valued = {id(_targets(each)[0]): value for each, value in named}
-    in_classes = {id(each) for node in nodes for each in _fields(node)}
-    for node in nodes:
-        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-            if isinstance(node.ctx, ast.Store):
-                dot = "." if id(node) in in_classes else ""
-                yield f"{dot}{_name(node)}", valued.get(id(node))
-        elif isinstance(node, ast.arg):
-            yield node.arg, None
-        elif isinstance(node, ast.Call) and (option := _option(node)):
-            yield option
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _CHANGING:
-            yield _name(node.func.value), None  # type: ignore[attr-defined]
-
-
-_CHANGING = frozenset({"append", "clear", "extend", "insert", "pop", "setdefault", "update"})
-"""Methods of lists and tables after which these are no longer what they were bound to."""
-
-
-def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
-
-
-def _fields(node: ast.AST) -> list[ast.expr]:
-    """The fields of a class, mostly a dataclass of settings."""
-    body = node.body if isinstance(node, ast.ClassDef) else []
-    return [each.target for each in body if isinstance(each, ast.AnnAssign)]
-
-
-def _name(node: ast.expr) -> str:
-    """The name of a variable, an attribute, or of the variable that an entry is of."""
-    if isinstance(node, ast.Attribute):
-        return f".{node.attr}"
-    return _name(node.value) if isinstance(node, ast.Subscript) else getattr(node, "id", "")
-
-
-def _option(call: ast.Call) -> tuple[str, ast.expr] | None:
-    """The attribute that `add_argument("--epochs", default=10)` makes, and its default."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
-        return None
-    given = {each.arg: each.value for each in call.keywords}
-    names = [each.value for each in call.args if isinstance(each, ast.Constant)]
-    long = next((str(name) for name in names if str(name).startswith("--")), "")
-    default = given.get("default")
-    if not long or default is None or "dest" in given:
-        return None
-    return f".{long[2:].replace('-', '_')}", default
-
-
-def _value(node: ast.expr, bound: Mapping[str, ast.expr], depth: int = 8) -> Any:
-    """The value of an expression; `_UNKNOWN` where the text does not say it."""
-    if not depth:
-        return _UNKNOWN
-    inner = partial(_value, bound=bound, depth=depth - 1)
-    if isinstance(node, ast.Attribute | ast.Name):
-        held = bound.get(_name(node))
-        return inner(held) if held is not None else _UNKNOWN
-    if isinstance(node, ast.Subscript):
-        table, key = inner(node.value), inner(node.slice)
-        return table.get(key, _UNKNOWN) if isinstance(table, dict) else _UNKNOWN
-    if isinstance(node, ast.BinOp) and type(node.op) in _COUNTING:
-        sides = inner(node.left), inner(node.right)
-        counted = all(isinstance(each, int) and 0 < each < _LARGE for each in sides)
-        return _COUNTING[type(node.op)](*sides) if counted else _UNKNOWN
-    if isinstance(node, ast.Dict):
-        pairs = [
-            (inner(key) if key else _UNKNOWN, inner(value))
-            for key, value in zip(node.keys, node.values, strict=True)
-        ]
-        # One entry that is unknown leaves the others known, but not an unknown key.
-        known = all(isinstance(key, int | str) for key, _ in pairs)
-        return dict(pairs) if known else _UNKNOWN
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return _UNKNOWN
-
-
-_LARGE = 1 << 40
-_COUNTING: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-}
 
 
 def plan_of(file: str, call: FitCall) -> Plan:

@@ -187,6 +187,50 @@ def test_that_a_file_that_does_not_go_there_is_no_script(project: Path, text: st
     assert started(project, text) is None
 
 
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("model.fit(x, epochs=2)", 2),
+        ("def main():\n  model.fit(x, epochs=2)\nmain()", 2),
+        ("def main():\n  model.fit(x, epochs=2)\nif __name__ == '__main__':\n  main()", 0),
+        ("scaler.fit(x)", 0),
+    ],
+)
+def test_that_a_script_may_import_what_trains_at_once(
+    project: Path, module: str, line: int
+) -> None:
+    (project / "nets" / "now.py").write_text(module)
+    for text in (
+        "import os\nimport nets.now",
+        "import os\nfrom nets import now",
+        "\nimport nets.now",
+    ):
+        found = started(project, text)
+        assert (found.line if found else 0) == line
+        assert found is None or (found.module, found.unknown) == ("now.py", OF_PLANS)
+
+
+@pytest.mark.parametrize(
+    ("text", "unwritten"),
+    [
+        ("m.fit(x, epochs=2)\nprint(m.predict(x))\nm.save('m.keras')", "m.save in line 3"),
+        ("m.fit(\n  x,\n  epochs=2,\n)\nif a.out:\n  save_model(m)", "save_model in line 6"),
+        ("def go(m):\n  m.fit(x, epochs=2)\ngo(m)\nself.m.save(a)", "save in line 4"),
+        (
+            "class A:\n def go(self):\n  self.m.fit(x, epochs=2)\nA().go()\nplt.savefig(a)",
+            "plt.savefig in line 5",
+        ),
+        ("m.save('first.keras')\nm.fit(x, epochs=2)\nm.evaluate(x)", ""),
+        ("m.fit(x, epochs=2)\nclass C:\n  def on_end(self): self.model.save('c.keras')", ""),
+        ("def go(m):\n  m.fit(x, epochs=2)\ndef picture(): plt.savefig(a)\ngo(m)", ""),
+    ],
+)
+def test_that_what_would_be_written_after_fit_is_known(text: str, unwritten: str) -> None:
+    found = read(text)
+    assert found is not None
+    assert found.unwritten == unwritten
+
+
 def test_that_a_call_of_its_own_comes_before_that_of_a_module(project: Path) -> None:
     found = started(project, "import loops\nloops.train()\nmodel.fit(x, epochs=5)")
     assert found is not None
@@ -358,6 +402,21 @@ def test_that_code_without_fit_is_refused_with_what_could_be_given(tmp_path: Pat
     script.write_text("def build(): ...")
     with pytest.raises(PlanError, match=r"a script that calls a model's fit can be given"):
         plans.load(script)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import keras_tuner as kt\ntuner = kt.Hyperband(build)\ntuner.search(x, epochs=2)\n",
+        "from keras_tuner.tuners import X\n\ntuner.search(x)\nm.fit(x, epochs=3)",
+    ],
+)
+def test_that_a_search_of_kerastuner_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
+    script = tmp_path / "tune.py"
+    script.write_text(text)
+    with pytest.raises(PlanError, match="search in line 3 trains many models, and a run trains"):
+        plans.load(script)
+    assert read("import re\nre.search(a, b)\nm.fit(x, epochs=3)") is not None
 
 
 def test_that_a_plan_takes_a_script_and_keeps_its_devices() -> None:

@@ -287,6 +287,13 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
             "A second phase with other layers frozen and another rate is training.phases. Other "
             "settings, models or folds are runs of their own, each from a plan or a script.",
         )
+    if call.unwritten:
+        yield ModelNote(
+            "what is written after fit",
+            f"Nothing of {call.module or file.name} runs after its fit: {call.unwritten} writes "
+            "nothing.",
+            "The run keeps checkpoints: `gpu-studio runs save-model` writes the model of one.",
+        )
     yield from _spread_otherwise(file, call, plan)
     unlike = [name for name in OF_PLANS if _in_plan(name, given[name]) is None]
     for name in unlike:
