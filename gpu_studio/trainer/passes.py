@@ -236,6 +236,12 @@ def words_of_streams(training: Training, train: Split, held: Split | None) -> It
     """What a run says of its streams before it begins."""
     if train.stream is not None:
         yield from train.stream.notes(training.batch_size)
+        ends = not (train.stream.endless or train.stream.once or training.steps_per_epoch)
+        if train.stream.length is None and ends:
+            yield (
+                f"How many batches {train.stream.function.name} gives is not known before their "
+                "end, where fit counts one step more: Adam and schedules are further there."
+            )
     stream, asked = None if held is None else held.stream, training.validation_steps
     if stream is not None and stream.once and stream.batched and asked > len(stream.rows):
         first = len(stream.rows)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -53,6 +53,16 @@ def _held(part: Any) -> int:
     return sum(each.dtype.size * int(tf.size(each)) for each in tensors if hasattr(each, "dtype"))
 
 
+def _beyond(given: str, kept: Mapping[str, str]) -> str:
+    """Return what an input of an operation is kept from; itself where no cache keeps it.
+
+    A copy would share the cache, and fill it in the order of its own first pass.
+    """
+    while given.partition(":")[0] in kept:
+        given = kept[given.partition(":")[0]]
+    return given
+
+
 def _copied(data: tf.data.Dataset) -> tf.data.Dataset:
     ignored = 1  # state outside of the pipeline, such as variables: both share it
     written = tf.raw_ops.DatasetToGraphV2(
@@ -61,7 +71,9 @@ def _copied(data: tf.data.Dataset) -> tf.data.Dataset:
     )
     graph = tf.compat.v1.GraphDef.FromString(written.numpy())
     nodes = {node.name: node for node in graph.node}
+    kept = {node.name: node.input[0] for node in graph.node if node.op == "CacheDatasetV2"}
     for node in graph.node:
+        node.input[:] = [_beyond(each, kept) for each in node.input]
         if node.op in _SEEDED:
             seeds = nodes[node.input[_SEEDED[node.op]].partition(":")[0]]
             name = seeds.name

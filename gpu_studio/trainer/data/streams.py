@@ -191,6 +191,10 @@ class Stream:
             sizes = ", ".join(f"{name} {many}" for name, many in rows.items())
             begun = begun or f"{self.function.name}: the first batch has parts"
             advice = "Give each sample one target, and one weight if any."
+            if len(flat(batch[0])) > 1:
+                advice = (
+                    "Give all parts batches of one size, also those of pipelines zipped to one."
+                )
             raise self._wrong(f"{begun} that are not equally long: {sizes}", advice)
 
     def _refused(self, what: str, advice: str) -> DataError:
@@ -298,7 +302,9 @@ class DatasetStream(Stream):
         self._data, self._begun, self._shuffles = data, 0, shuffles(data)
         self._number = 0
         self._refuse_composites()
-        self._peek_at(iter(to_look_at(data)))
+        looked_at = to_look_at(data)
+        self._is_ahead = self._shuffles and looked_at is data
+        self._peek_at(iter(looked_at))
         many = int(data.cardinality())
         self.endless = many == tf.data.INFINITE_CARDINALITY
         self.length = many if many >= 0 else None
@@ -314,6 +320,15 @@ class DatasetStream(Stream):
     def runs_python(self) -> bool:
         """As of `Stream`."""
         return runs_python(self._data)
+
+    def notes(self, batch_size: int) -> Iterator[str]:
+        """As of `Stream`."""
+        yield from super().notes(batch_size)
+        if self._is_ahead:
+            yield (
+                "It is too large to be copied for a look at its first batches, which has shuffled "
+                "it once: its first pass has the order of the second in fit."
+            )
 
     def _refuse_composites(self) -> None:
         for spec in tf.nest.flatten(self._data.element_spec):

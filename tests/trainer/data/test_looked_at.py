@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -46,6 +47,25 @@ def test_that_a_look_at_a_pipeline_shuffles_nothing_on(kind: str) -> None:
     assert passes(to_look_at(data), 1) == wanted[:1]
     assert passes(data, 2) == wanted
     assert wanted[0] != wanted[1]
+
+
+@pytest.mark.parametrize("filed", [False, True])
+def test_that_a_look_leaves_a_cache_to_the_order_that_is_due(tmp_path: Path, filed: bool) -> None:
+    import tensorflow as tf
+
+    from gpu_studio.trainer.data.looked_at import to_look_at
+
+    def due(folder: str) -> Any:
+        tf.random.set_seed(3)
+        data = tf.data.Dataset.range(12).shuffle(12)
+        passes(data.batch(4), 1)  # as a layer adapts to it
+        where = [str(tmp_path / folder)] if filed else []
+        return data.batch(4).cache(*where).prefetch(10)
+
+    wanted = passes(due("theirs"), 2)
+    data = due("ours")
+    assert passes(to_look_at(data), 1) != wanted[:1]
+    assert passes(data, 2) == wanted
 
 
 def test_that_what_does_not_shuffle_or_holds_much_is_looked_at_as_it_is(
@@ -165,6 +185,34 @@ def test_that_an_epoch_validates_with_the_first_batches_of_a_generator_and_the_n
     (said,) = words_of_streams(Training(validation_steps=3), *splits)
     assert "validates with its first 2 batches and the next 1." in said
     assert not list(words_of_streams(Training(validation_steps=2), *splits))
+
+
+def said_of(data: Any, **training: Any) -> list[str]:
+    """What a run says of a pipeline, besides that it gives batches, and how it is resumed."""
+    from gpu_studio.plan import Training
+    from gpu_studio.trainer.data.streams import DatasetStream
+    from gpu_studio.trainer.passes import words_of_streams
+
+    stream = DatasetStream(cast("UserFunction", Unguarded()), 3, data)
+    return list(
+        words_of_streams(Training(**training), cast("Any", SimpleNamespace(stream=stream)), None)
+    )[2:]
+
+
+def test_that_a_look_which_shuffles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpu_studio.trainer.data import looked_at
+
+    assert not said_of(shuffled("arrays"))
+    monkeypatch.setattr(looked_at, "MOST_BYTES", 8)
+    (said,) = said_of(shuffled("arrays"))
+    assert said.endswith("its first pass has the order of the second in fit.")
+
+
+def test_that_steps_of_a_pipeline_of_unknown_length_are_told_to_be_counted_otherwise() -> None:
+    (said,) = said_of(shuffled("generator"))
+    assert "is not known before their end, where fit counts one step more" in said
+    assert not said_of(shuffled("generator"), steps_per_epoch=3)
+    assert not said_of(shuffled("generator").repeat())
 
 
 @pytest.mark.parametrize("function", [OfScript, Unguarded])
