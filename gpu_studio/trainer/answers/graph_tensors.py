@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -86,12 +86,15 @@ def turns_of(loop: Any) -> int:
     )
 
 
-def in_list(tensor: Any, batch: int) -> Size:
-    """What is in a list: of a loop, or zeros that the backward loop replaces by gradients."""
+def in_list(tensor: Any, batch: int, unread: frozenset[Any] = frozenset()) -> Size:
+    """What is in a list: of a loop, or zeros that the backward loop replaces by gradients.
+
+    Nothing if it is one of those that are `unread`; see `unread_outputs`.
+    """
     if tensor.op.type in LOOPS:
         before = root(tensor.op.inputs[tensor.value_index])
         zeros = before.op.type == "ZerosLike"
-        return in_list(before, batch) if zeros else collected(tensor, batch)
+        return in_list(before, batch) if zeros else collected(tensor, batch, unread)
     if tensor.op.type != "ZerosLike":
         return NOTHING
     like = root(tensor.op.inputs[0])
@@ -105,24 +108,71 @@ def as_list(tensor: Any, batch: int) -> Size:
     return size_of(tensor, batch)._replace(pieces=tensor.shape[0] if tensor.shape.rank else 1)
 
 
-def collected(tensor: Any, batch: int) -> Size:
+def collected(tensor: Any, batch: int, unread: frozenset[Any] = frozenset()) -> Size:
     """What a loop has put into a list when it ends, for the backward pass.
 
     A tensor per iteration. What it took from another list stays too: the elements are copies of the
     tensor that the list was made of (`TensorListFromTensor`, list_kernels.h). What is put into
-    several lists, as for each of a ConvLSTM's four convolutions, lies there once, in the first.
+    several lists, as for each of a ConvLSTM's four convolutions, lies there once, in the first that
+    is not `unread`.
     """
     body = body_of(tensor.op)
     element = _put(body.outputs[tensor.value_index])
     if element is None or (element.op.type in NO_MEMORY and element.op.type != _ELEMENT):
         return NOTHING
-    if any(_put(x) is element for x in body.outputs[: tensor.value_index]):
+    earlier = zip(tensor.op.outputs[: tensor.value_index], body.outputs, strict=False)
+    read = [inner for each, inner in earlier if each.ref() not in unread]
+    if tensor.ref() in unread or any(_put(inner) is element for inner in read):
         return NOTHING
     size, turns = (
         size_of(element, batch),
         1 if _is_put_twice(element, body) else turns_of(tensor.op),
     )
     return Size(size.fixed * turns, size.per_sample * turns, pieces=turns)
+
+
+def put_into_lists(loop: Any, batch: int, unread: frozenset[Any]) -> list[Any]:
+    """Return what a turn puts into the lists of a loop that hold something."""
+    inner = zip(loop.outputs, body_of(loop).outputs, strict=True)
+    lists = [(x, made) for x, made in inner if x.dtype.name == "variant"]
+    return [_put(made) for x, made in lists if collected(x, batch, unread) != NOTHING]
+
+
+def unread_outputs(operations: Sequence[Any], results: Sequence[Any]) -> frozenset[Any]:
+    """Return the outputs of loops that nobody needs but the loop itself, turn by turn.
+
+    TensorFlow takes loops apart before it runs them, and leaves out what leads nowhere, such as
+    lists of what the gradient of a model's input would be computed from.
+    """
+    wanted, unread = {x.ref() for x in results}, set[Any]()
+    for op in reversed(operations):
+        taken = list(op.inputs)
+        if op.type in LOOPS:
+            places = _needed_places(op, wanted)
+            unread |= {x.ref() for place, x in enumerate(op.outputs) if place not in places}
+            taken = [x for place, x in enumerate(op.inputs) if place in places]
+        wanted |= {x.ref() for x in taken}
+    return frozenset(unread)
+
+
+def _needed_places(loop: Any, wanted: Collection[Any]) -> set[int]:
+    """Return the places of what a loop hands from turn to turn that some `wanted` output needs."""
+    body, condition = body_of(loop), while_v2._get_graph(loop, "cond", "_cond_graph")  # noqa: SLF001
+    places = {place for place, x in enumerate(condition.inputs) if x.consumers()}
+    places |= {place for place, x in enumerate(loop.outputs) if x.ref() in wanted}
+    given = {x.op.name: place for place, x in enumerate(body.inputs)}
+    waiting, seen = [body.outputs[place].op for place in places], set[str]()
+    waiting += body.control_outputs
+    while waiting:
+        op = waiting.pop()
+        if op.name in seen:
+            continue
+        seen.add(op.name)
+        waiting += [*(x.op for x in op.inputs), *op.control_inputs]
+        if (place := given.get(op.name)) is not None and place not in places:
+            places.add(place)
+            waiting.append(body.outputs[place].op)
+    return places
 
 
 def only_read(loop: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -41,10 +42,12 @@ from gpu_studio.trainer.answers.graph_tensors import (
     collected,
     in_list,
     only_read,
+    put_into_lists,
     root,
     shared_inputs,
     size_of,
     turns_of,
+    unread_outputs,
 )
 from gpu_studio.trainer.answers.kernel_scratch import (
     OVERWRITING,
@@ -104,6 +107,18 @@ class Graph:
             return NOTHING
         listed = tensor.dtype.name == "variant"
         return in_list(tensor, self.batch) if listed else size_of(tensor, self.batch)
+
+    @cached_property
+    def _unread(self) -> frozenset[Any]:
+        return unread_outputs(self.operations, self._graph.outputs)
+
+    def _size_on_cpu(self, tensor: Any) -> Size:
+        """Return the size of a tensor on a CPU, where lists that nobody reads are left out.
+
+        On a card they were not looked at.
+        """
+        lists = tensor.op.type in LOOPS and tensor.dtype.name == "variant"
+        return in_list(tensor, self.batch, self._unread) if lists else self.size(tensor)
 
     def rewritten(self, rewriting: Rewriting) -> Graph | None:
         """Return the graph as TensorFlow rewrites it; tensors of the same name have their numbers.
@@ -216,7 +231,8 @@ class Graph:
         return [self._seconds(op, batch) for op in self.operations]
 
     def _operation(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Operation:
-        made = [(self.numbers[x.ref()], self.size(x)) for x in op.outputs]
+        size = self._size_on_cpu if on_cpu else self.size
+        made = [(self.numbers[x.ref()], size(x)) for x in op.outputs]
         shared, again = shared_inputs(op), pools_again(op, on_cpu=on_cpu)
         if on_cpu and op.type == LISTING:
             shared, made = [], [(made[0][0], as_list(op.inputs[0], self.batch))]
@@ -272,7 +288,8 @@ class Graph:
 
     def _scratch(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Size:
         if op.type in LOOPS:
-            return _in_a_turn(op, self.batch, "CPU" if on_cpu else "GPU")
+            listed = put_into_lists(op, self.batch, self._unread) if on_cpu else []
+            return _in_a_turn(op, self.batch, "CPU" if on_cpu else "GPU", listed)
         if on_cpu and op.type == LISTING:
             return self._beyond(op.outputs[0])
         return scratch(op, [self.size(x) for x in op.inputs])
@@ -324,20 +341,25 @@ def _ahead(loop: Any, batch: int) -> int:
     return max(0, int(turns * (made - left)))
 
 
-def _in_a_turn(loop: Any, batch: int, kind: str) -> Size:
+def _in_a_turn(loop: Any, batch: int, kind: str, listed: Sequence[Any]) -> Size:
     """Return the most that one iteration of a loop holds on a device besides what it is given.
 
-    What it hands on takes the place of what it was given, which the loop's outputs stand for.
+    What it hands on takes the place of what it was given, which the loop's outputs stand for. So do
+    they for what is `listed`, which it makes and puts into lists: of the last turn too, which has
+    not made it yet when it is fullest.
     """
     body = Graph(body_of(loop), batch)
     operations = body.as_on(kind)
     given = [s for each in operations for tensor, s in each.makes if tensor in body.given]
     handed_on = [tensor for tensor in body.results if tensor not in body.given]
-    run = history(operations, in_one_queue(operations), results=handed_on)
+    put = [x for x in listed if body.numbers[x.ref()] not in body.given]
+    lasting = [*handed_on, *(body.numbers[x.ref()] for x in put)]
+    run = history(operations, in_one_queue(operations), results=lasting)
     fullest = highest(run.moments).fullest(_TYPICAL)
+    counted = [*given, *map(body.size, put)]
     return Size(
-        fullest.fixed - sum(size.fixed for size in given),
-        fullest.per_sample - sum(size.per_sample for size in given),
+        fullest.fixed - sum(size.fixed for size in counted),
+        fullest.per_sample - sum(size.per_sample for size in counted),
     )
 
 

@@ -95,6 +95,55 @@ def test_that_what_a_turn_puts_into_several_lists_lies_in_memory_once() -> None:
     assert sizes.count(2 * TURNS * GIVEN) == 1
 
 
+@pytest.mark.parametrize("learnt_before", [False, True])
+def test_that_a_cpu_keeps_no_lists_for_gradients_that_nobody_needs(learnt_before: bool) -> None:
+    """TensorFlow takes loops apart, and leaves out what leads nowhere.
+
+    Four parts of the kernel are what the gradient of a layer's input is computed from, with
+    dropout between the turns. A layer that learns before it needs that gradient; a model's input
+    does not (a step that was traced held none of them).
+    """
+    import keras
+
+    from gpu_studio.trainer.answers.graph_tensors import LOOPS
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    layer = keras.layers.LSTM(UNITS, recurrent_dropout=0.5)
+    layer.build((None, TURNS, FEATURES))
+    before = keras.layers.Dense(FEATURES)
+    before.build((None, TURNS, FEATURES))
+    learning = [layer, before] if learnt_before else [layer]
+
+    def called(x: Any) -> Any:
+        return layer(before(x), training=True)
+
+    weights = [x.value for each in learning for x in each.trainable_variables]
+    graph = Graph(gradients_of(called, FEATURES, weights=weights), SAMPLES)
+    loop = next(place for place, op in enumerate(graph.operations) if op.type in LOOPS)
+    sizes = [size.fixed for _, size in graph.as_on("CPU")[loop].makes]
+    assert sizes.count(TURNS * GIVEN * UNITS) == 4 * learnt_before
+    assert sizes.count(TURNS * STATE * UNITS) == 4  # of the state, from turn to turn
+
+
+def test_that_what_the_last_turn_puts_into_lists_is_not_there_twice_on_a_cpu() -> None:
+    """Its eight convolutions are there together, before five lists get what is made in their place.
+
+    Other lists have what the turn is given: states, and an element.
+    """
+    import keras
+
+    from gpu_studio.trainer.answers.graph_tensors import LOOPS
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    layer = keras.layers.ConvLSTM1D(UNITS, 1)
+    layer.build((None, TURNS, 2, FEATURES))
+    weights = [x.value for x in layer.trainable_variables]
+    graph = Graph(gradients_of(layer, 2, FEATURES, weights=weights), SAMPLES)
+    loop = next(place for place, op in enumerate(graph.operations) if op.type in LOOPS)
+    on_cpu, on_card = (graph.as_on(kind)[loop].scratch.per_sample for kind in ("CPU", "GPU"))
+    assert (on_cpu, on_card) == (3 * 2 * STATE, 8 * 2 * STATE)
+
+
 def operations_of(kind: str) -> list[Any]:
     """The operations of a layer of this kind with its gradients."""
     return list(graph_of(kind).get_operations())
