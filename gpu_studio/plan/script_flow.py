@@ -1,20 +1,22 @@
-"""What a script runs again after its call of `fit`, and what it writes, by its text alone."""
+"""What a script does once its call of `fit` has come back, by its text alone."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from gpu_studio.common.python_syntax import run_by
 
 _Block = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
-_WRITING = frozenset(
+WRITING = frozenset(
     {
         *("dump", "export", "imsave", "save", "save_img", "save_model", "save_weights"),
         *("savefig", "savetxt", "savez", "to_csv", "write_text"),
     }
 )
 """Methods and functions that write files."""
+MEASURING = frozenset({"evaluate", "predict", "predict_on_batch", "test_on_batch"})
+"""Those that need the trained model, and write nothing."""
 
 
 def repeated(call: ast.Call, tree: ast.Module) -> list[int]:
@@ -47,13 +49,14 @@ def _is_within(
     return block.body[0].lineno <= call.lineno <= (block.end_lineno or 0)
 
 
-def written_after(line: int, tree: ast.Module) -> str:
-    """What writes a file once the call in this line has come back: `model.save in line 20`.
+def called_after(line: int, tree: ast.Module, names: Set[str]) -> str:
+    """What is called of these names once the call in this line is back: `model.save in line 20`.
 
     That is the first such call after it, in the function that makes it or in one that has called
     this. Empty if there is none.
     """
-    found = [each for block, start in _going_on(line, tree) for each in _writing(block, start)]
+    going_on = _going_on(line, tree)
+    found = [each for block, start in going_on for each in _calls(block, start, names)]
     first = min(found, key=lambda call: call.lineno, default=None)
     return "" if first is None else f"{_name_of(first.func)} in line {first.lineno}"
 
@@ -75,9 +78,9 @@ def _going_on(line: int, tree: ast.Module) -> Iterator[tuple[_Block, int]]:
             todo += [each.lineno for each in calls if _last_name(each.func) == block.name]
 
 
-def _writing(block: _Block, line: int) -> Iterator[ast.Call]:
+def _calls(block: _Block, line: int, names: Set[str]) -> Iterator[ast.Call]:
     for node in run_by(block.body, as_program=True):
-        if isinstance(node, ast.Call) and node.lineno > line and _last_name(node.func) in _WRITING:
+        if isinstance(node, ast.Call) and node.lineno > line and _last_name(node.func) in names:
             yield node
 
 

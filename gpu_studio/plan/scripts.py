@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import Any
 
 from gpu_studio.common.python_syntax import DEFINITIONS, parsed, run_by
 from gpu_studio.plan.local_modules import code_folder, files_of_import, modules_beside, read_code
-from gpu_studio.plan.script_flow import repeated, written_after
+from gpu_studio.plan.script_flow import MEASURING, WRITING, called_after, repeated
 from gpu_studio.plan.script_values import LARGE, UNKNOWN, bound_in, value_of
 from gpu_studio.plan.strategies import strategy_named
 from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training, shown
@@ -64,7 +64,8 @@ class FitCall:
     model, or of what makes the same call once more; 0 if there is none. `module` is the name of the
     file beside the script in which both calls stand; then `line` is the one of the script that goes
     there. `strategy` is what a plan calls the `tf.distribute` strategy that is made there, if any,
-    and `unwritten` the first call that would write a file after `fit`: `model.save in line 20`.
+    `unwritten` the first call that would write a file after `fit`, `model.save in line 20`, and
+    `unmeasured` the first that would evaluate or predict.
     """
 
     line: int
@@ -75,6 +76,7 @@ class FitCall:
     module: str = ""
     strategy: str = ""
     unwritten: str = ""
+    unmeasured: str = ""
 
     @property
     def place(self) -> str:
@@ -204,8 +206,9 @@ def fit_in(code: bytes) -> FitCall | None:
     first, *others = calls
     later = [each.lineno for each in others if is_of_keras(each) or _of_same(each, first)]
     later += repeated(first, tree) if is_of_keras(first) else []
-    unwritten = written_after(first.end_lineno or first.lineno, tree)
-    return replace(_read(first, tree), later=min(later, default=0), unwritten=unwritten)
+    after = partial(called_after, first.end_lineno or first.lineno, tree)
+    found = replace(_read(first, tree), later=min(later, default=0))
+    return replace(found, unwritten=after(WRITING), unmeasured=after(MEASURING))
 
 
 def searched_in(code: bytes) -> int:

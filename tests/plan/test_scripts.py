@@ -213,7 +213,7 @@ def test_that_a_script_may_import_what_trains_at_once(
 @pytest.mark.parametrize(
     ("text", "unwritten"),
     [
-        ("m.fit(x, epochs=2)\nprint(m.predict(x))\nm.save('m.keras')", "m.save in line 3"),
+        ("m.fit(x, epochs=2)\nprint(m.evaluate(x))\nm.save('m.keras')", "m.save in line 3"),
         ("m.fit(\n  x,\n  epochs=2,\n)\nif a.out:\n  save_model(m)", "save_model in line 6"),
         ("def go(m):\n  m.fit(x, epochs=2)\ngo(m)\nself.m.save(a)", "save in line 4"),
         (
@@ -229,6 +229,8 @@ def test_that_what_would_be_written_after_fit_is_known(text: str, unwritten: str
     found = read(text)
     assert found is not None
     assert found.unwritten == unwritten
+    measured = [number for number, line in enumerate(text.splitlines(), 1) if "m.evaluate(" in line]
+    assert found.unmeasured == (f"m.evaluate in line {measured[0]}" if measured else "")
 
 
 def test_that_a_call_of_its_own_comes_before_that_of_a_module(project: Path) -> None:

@@ -405,7 +405,7 @@ def test_that_a_script_is_given_the_words_of_the_plan(trained: dict[str, Trained
     assert len(run.epochs) == 3
     assert any("churn.py gives fit epochs=2" in each for each in run.warned), run.warned
     (told,) = trained["churn none"].warned
-    assert "Nothing of churn.py runs after its fit: write_text in line " in told
+    assert "churn.py is left at its fit: write_text in line " in told
 
 
 @pytest.mark.parametrize("name", [*WRONG, "another model"])

@@ -287,13 +287,7 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
             "A second phase with other layers frozen and another rate is training.phases. Other "
             "settings, models or folds are runs of their own, each from a plan or a script.",
         )
-    if call.unwritten:
-        yield ModelNote(
-            "what is written after fit",
-            f"Nothing of {call.module or file.name} runs after its fit: {call.unwritten} writes "
-            "nothing.",
-            "The run keeps checkpoints: `gpu-studio runs save-model` writes the model of one.",
-        )
+    yield from _left_out(file, call)
     yield from _spread_otherwise(file, call, plan)
     unlike = [name for name in OF_PLANS if _in_plan(name, given[name]) is None]
     for name in unlike:
@@ -303,6 +297,19 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
             f"It is trained as without {name}.",
         )
     yield from _validated_otherwise(file, call, given)
+
+
+def _left_out(file: Path, call: FitCall) -> Iterator[ModelNote]:
+    """Yield a note on what would write, evaluate or predict after `fit`, where no run comes."""
+    if not (call.unwritten or call.unmeasured):
+        return
+    does = f"{call.unwritten} writes nothing" if call.unwritten else f"{call.unmeasured} is not run"
+    yield ModelNote(
+        "what stands after fit",
+        f"{call.module or file.name} is left at its fit: {does}.",
+        "The run keeps what it measures, and checkpoints: `gpu-studio runs save-model` writes the "
+        "model of one, `runs evaluate` and `runs predict` try it.",
+    )
 
 
 def _spread_otherwise(file: Path, call: FitCall, plan: Plan) -> Iterator[ModelNote]:
