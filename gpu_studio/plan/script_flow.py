@@ -30,16 +30,34 @@ def repeated(call: ast.Call, tree: ast.Module) -> list[int]:
     called = [each for each in nodes if isinstance(each, ast.Call)]
     calls = [each for each in called if isinstance(each.func, ast.Name) and each.func.id == name]
     again = [each.lineno for each in calls if _in_loop(each, nodes)]
+    again += [each.lineno for each in called if name and _tries_out(each, name)]
     return again + sorted(each.lineno for each in calls)[1:]
+
+
+def _tries_out(call: ast.Call, name: str) -> bool:
+    """Whether what is called calls the function of this name, which it is given, many times."""
+    given = (*call.args, *(each.value for each in call.keywords))
+    names = {each.id for each in given if isinstance(each, ast.Name)}
+    return _last_name(call.func) in _TRYING and name in names
 
 
 def _in_loop(call: ast.Call, nodes: Sequence[ast.AST]) -> bool:
     """Whether a loop of the same function runs a call."""
+    if any(isinstance(each, _COMPREHENSIONS) and call in ast.walk(each) for each in nodes):
+        return True
     around = [each for each in nodes if isinstance(each, _BLOCKS) and _is_within(call, each)]
     inner = max(around, key=lambda each: each.lineno, default=None)
     return isinstance(inner, ast.For | ast.While)
 
 
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_TRYING = frozenset(
+    {
+        *("agent", "delayed", "fmin", "forest_minimize", "gp_minimize", "imap", "map"),
+        *("minimize", "optimize", "starmap"),
+    }
+)
+"""What calls a function that it is given for many settings: Optuna, Hyperopt and the like."""
 _BLOCKS = ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -47,6 +65,27 @@ def _is_within(
     call: ast.Call, block: ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
 ) -> bool:
     return block.body[0].lineno <= call.lineno <= (block.end_lineno or 0)
+
+
+def is_before(first: ast.Call, other: ast.Call, tree: ast.Module) -> bool:
+    """Whether whoever comes to the `other` call, further below, has surely come to the `first`.
+
+    It has not where the first stands in a function or a branch in which the other does not.
+    """
+    return all(_holds(each, other) for each in _branches(tree) if _holds(each, first))
+
+
+def _branches(tree: ast.Module) -> Iterator[Sequence[ast.stmt]]:
+    """The bodies that need not run: of functions, and under conditions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.body
+        if isinstance(node, ast.If) and node.orelse:
+            yield node.orelse
+
+
+def _holds(body: Sequence[ast.stmt], call: ast.Call) -> bool:
+    return body[0].lineno <= call.lineno <= (body[-1].end_lineno or 0)
 
 
 def called_after(line: int, tree: ast.Module, names: Set[str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -20,7 +20,7 @@ from typing import Any
 
 from gpu_studio.common.python_syntax import DEFINITIONS, parsed, run_by
 from gpu_studio.plan.local_modules import code_folder, files_of_import, modules_beside, read_code
-from gpu_studio.plan.script_flow import MEASURING, WRITING, called_after, repeated
+from gpu_studio.plan.script_flow import MEASURING, WRITING, called_after, is_before, repeated
 from gpu_studio.plan.script_values import LARGE, UNKNOWN, bound_in, value_of
 from gpu_studio.plan.strategies import strategy_named
 from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training, shown
@@ -207,7 +207,9 @@ def fit_in(code: bytes) -> FitCall | None:
     later = [each.lineno for each in others if is_of_keras(each) or _of_same(each, first)]
     later += repeated(first, tree) if is_of_keras(first) else []
     after = partial(called_after, first.end_lineno or first.lineno, tree)
-    found = replace(_read(first, tree), later=min(later, default=0))
+    found = replace(
+        _read_of(first, list(filter(is_of_keras, others)), tree), later=min(later, default=0)
+    )
     return replace(found, unwritten=after(WRITING), unmeasured=after(MEASURING))
 
 
@@ -259,6 +261,24 @@ def is_of_keras(node: ast.AST) -> bool:
     """Whether this is a call of `fit` with an argument that only that of a model takes."""
     named = node.keywords if isinstance(node, ast.Call) and _is_fit(node) else []
     return any(each.arg in OF_KERAS for each in named)
+
+
+def _read_of(first: ast.Call, others: Sequence[ast.Call], tree: ast.Module) -> FitCall:
+    """What a file gives its first call of `fit`; one of the `others` may really be the first."""
+    found, usual = _read(first, tree), Training()
+    rivals = [_read(each, tree) for each in others if not is_before(first, each, tree)]
+    if not rivals:
+        return found
+
+    def is_sure(name: str) -> bool:
+        mine, values = getattr(usual, name), (found, *rivals)
+        given = [each.known.get(name, mine) for each in values if name not in each.unknown]
+        return len(given) == len(values) and all(each == given[0] for each in given)
+
+    unsure = tuple(name for name in OF_PLANS if not is_sure(name))
+    known = {name: value for name, value in found.known.items() if name not in unsure}
+    some = found.callbacks or any(each.callbacks for each in rivals)
+    return replace(found, known=known, unknown=unsure, callbacks=some)
 
 
 def _read(call: ast.Call, tree: ast.Module) -> FitCall:

@@ -89,29 +89,6 @@ def test_that_what_the_text_does_not_say_for_sure_is_unknown(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "later"),
-    [
-        ("m.fit(x, epochs=1)\nn.fit(y, epochs=2)", 2),
-        ("m.fit(x)\nm.fit(y)", 2),
-        ("s.fit(x)\nm.fit(y, epochs=2)", 0),
-        ("m.fit(x, epochs=1)\ns.fit(y)", 0),
-        ("for fold in folds:\n  with scope():\n    m.fit(x, epochs=1)", 3),
-        ("while True: m.fit(x, epochs=1)", 1),
-        ("for column in x: s.fit(column)\nm.fit(y, epochs=2)", 0),
-        ("for fold in folds:\n  def late():\n    m.fit(x, epochs=1)", 0),
-        ("def f(d):\n  m.fit(d, epochs=1)\nf(x)", 0),
-        ("def f(d):\n  m.fit(d, epochs=1)\nf(x)\nf(y)", 4),
-        ("def f(d):\n  m.fit(d, epochs=1)\n  f(d)", 0),
-        ("def f(d):\n  m.fit(d, epochs=1)\ndef main():\n  for d in x: f(d)\nmain()", 4),
-    ],
-)
-def test_that_a_further_call_that_trains_is_known(text: str, later: int) -> None:
-    found = read(text)
-    assert found is not None
-    assert found.later == later
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -208,29 +185,6 @@ def test_that_a_script_may_import_what_trains_at_once(
         found = started(project, text)
         assert (found.line if found else 0) == line
         assert found is None or (found.module, found.unknown) == ("now.py", OF_PLANS)
-
-
-@pytest.mark.parametrize(
-    ("text", "unwritten"),
-    [
-        ("m.fit(x, epochs=2)\nprint(m.evaluate(x))\nm.save('m.keras')", "m.save in line 3"),
-        ("m.fit(\n  x,\n  epochs=2,\n)\nif a.out:\n  save_model(m)", "save_model in line 6"),
-        ("def go(m):\n  m.fit(x, epochs=2)\ngo(m)\nself.m.save(a)", "save in line 4"),
-        (
-            "class A:\n def go(self):\n  self.m.fit(x, epochs=2)\nA().go()\nplt.savefig(a)",
-            "plt.savefig in line 5",
-        ),
-        ("m.save('first.keras')\nm.fit(x, epochs=2)\nm.evaluate(x)", ""),
-        ("m.fit(x, epochs=2)\nclass C:\n  def on_end(self): self.model.save('c.keras')", ""),
-        ("def go(m):\n  m.fit(x, epochs=2)\ndef picture(): plt.savefig(a)\ngo(m)", ""),
-    ],
-)
-def test_that_what_would_be_written_after_fit_is_known(text: str, unwritten: str) -> None:
-    found = read(text)
-    assert found is not None
-    assert found.unwritten == unwritten
-    measured = [number for number, line in enumerate(text.splitlines(), 1) if "m.evaluate(" in line]
-    assert found.unmeasured == (f"m.evaluate in line {measured[0]}" if measured else "")
 
 
 def test_that_a_call_of_its_own_comes_before_that_of_a_module(project: Path) -> None:
