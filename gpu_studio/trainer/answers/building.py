@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.ops.resource_variable_ops import UninitializedVariable
 
 from gpu_studio import plan as plans
 from gpu_studio.placement.plan_facts import (
@@ -273,8 +275,10 @@ def _slots(optimizer: Any, model: Any, layers: list[PlaceableLayer]) -> tuple[di
     owned: list[tuple[Any, Any]] = []
 
     def noting(*arguments: Any, **options: Any) -> Any:
-        slot = added(*arguments, **options)
-        owned.append((arguments[0] if arguments else options["reference_variable"], slot))
+        reference = arguments[0] if arguments else options["reference_variable"]
+        with tf.variable_creator_scope(partial(_without_value, reference)):
+            slot = added(*arguments, **options)
+        owned.append((reference, slot))
         return slot
 
     # Only here does Keras know which weight a slot belongs to.
@@ -290,6 +294,12 @@ def _slots(optimizer: Any, model: Any, layers: list[PlaceableLayer]) -> tuple[di
         slots[path] = slots.get(path, 0) + _bytes(slot)
     slots.pop("", None)
     return slots, sum(_bytes(v) for v in optimizer.variables) - sum(slots.values())
+
+
+def _without_value(like: Any, _make: Any, **options: Any) -> Any:
+    """Return a slot that takes no memory, with which a large model may not fit on this machine."""
+    named = {name: options.get(name) for name in ("name", "dtype", "trainable", "aggregation")}
+    return UninitializedVariable(shape=like.shape, **named)
 
 
 def _graph(

@@ -4,11 +4,14 @@ It moves factors to where they can be multiplied earlier, and drops what waits f
 terms of the gradients of gelu and softmax are then computed in the forward pass, and held until the
 backward pass (seen in the graphs of real steps). Where a factor goes depends on the names, which it
 sorts by, and on how often it passes over the whole graph.
+
+It also computes what depends on nothing but constants. For as many samples as a step is traced for,
+a causal mask has gigabytes, and each pass would compute it again: such values are kept from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +24,13 @@ from tensorflow.python.ops import handle_data_util
 
 _AS_THEY_ARE = ["remapping", "function_optimization", "implementation_selector"]
 """Passes that change no memory: what they join is computed in the same memory when it is apart."""
+_LARGE = 10 * 2**20
+"""Bytes above which it does not compute what is larger than all that it is computed from."""
+_OF_ONE_NUMBER = ("Fill", "OnesLike", "ZerosLike")
+"""What these give is kept as one number, however large it is."""
+_UNCOMPUTED, _EQUAL = "FakeParam", "_equal"
+"""An operation that it neither computes nor gives a value for, and which of them are equal: those
+it joins."""
 _STEP = "step"
 """The name of the signature, which says what must stay."""
 
@@ -76,6 +86,7 @@ def read_back(graph: Any, definition: Any) -> RewrittenGraph:
         given = {x.name: _given(x) for x in graph.inputs}
         inputs = {x.op.name for x in graph.inputs}
         kept = [node for node in definition.node if node.name not in inputs]
+        _as_constants(kept)
         del definition.node[:]
         definition.node.extend(kept)
         taken = {name.partition(":")[0] for node in kept for name in node.input}
@@ -114,6 +125,7 @@ def settings() -> config_pb2.ConfigProto:
 def described(graph: Any) -> meta_graph_pb2.MetaGraphDef:
     """Return the graph with what it takes, and what it gives and does, which must stay."""
     found = meta_graph_pb2.MetaGraphDef(graph_def=graph.as_graph_def(add_shapes=True))
+    _keep_from_computing(found.graph_def.node, large_constants(graph))
     signature = found.signature_def[_STEP]
     for named, tensors in ((signature.inputs, graph.inputs), (signature.outputs, graph.outputs)):
         for number, x in enumerate(tensors):
@@ -122,6 +134,84 @@ def described(graph: Any) -> meta_graph_pb2.MetaGraphDef:
     done = found.collection_def["train_op"].node_list.value
     done.extend(op.name for op in graph.control_outputs)
     return found
+
+
+def large_constants(graph: Any) -> list[Any]:
+    """Return the operations whose large values would be computed to be kept as constants.
+
+    Those of one number alone are none of them: they are kept as that. The rules are those of
+    `ConstantFolding::MaybeFoldable` in TensorFlow's `constant_folding.cc`.
+    """
+    sizes: dict[Any, int] = {}
+    found = []
+    for op in graph.get_operations():
+        if op.type != "Const" and not _is_computed(op, sizes):
+            continue
+        sizes.update({x.ref(): _bytes(x) for x in op.outputs})
+        if len(op.outputs) == 1 and sizes[op.outputs[0].ref()] > _LARGE:
+            found.append(op)
+    return [op for op in found if op.type not in ("Const", *_OF_ONE_NUMBER)]
+
+
+def _is_computed(op: Any, sizes: Mapping[Any, int]) -> bool:
+    """Return whether an operation depends on nothing but constants of these `sizes`."""
+    if not op.inputs or op.op_def.is_stateful or any(x.ref() not in sizes for x in op.inputs):
+        return False
+    if any(attribute.type == "func" for attribute in op.op_def.attr):
+        return False
+    if not all(x.shape.is_fully_defined() and x.dtype.size for x in op.outputs):
+        return False
+    given, made = (sum(map(_bytes, several)) for several in (op.inputs, op.outputs))
+    return op.type in _OF_ONE_NUMBER or made <= max(given, _LARGE)
+
+
+def _bytes(tensor: Any) -> int:
+    return int(tensor.shape.num_elements() or 0) * int(tensor.dtype.size)
+
+
+def _keep_from_computing(nodes: Iterable[Any], large: Iterable[Any]) -> None:
+    """Let these operations give values of which only the shape is known, and which are equal."""
+    equal: dict[str | tuple[Any, ...], int] = {}
+    numbers = {op.name: (op.outputs[0], _number(op, equal)) for op in large}
+    for node in nodes:
+        if node.name not in numbers:
+            continue
+        made, number = numbers[node.name]
+        node.op = _UNCOMPUTED
+        del node.input[:]
+        node.attr.clear()
+        node.attr["dtype"].type = made.dtype.as_datatype_enum
+        node.attr["shape"].shape.CopyFrom(made.shape.as_proto())
+        node.attr[_EQUAL].i = number
+
+
+def _number(op: Any, equal: dict[str | tuple[Any, ...], int]) -> int:
+    """Return a number that all operations have which compute the same from the same constants.
+
+    `equal` has those that are known, by an operation's name and by what it computes from what.
+    """
+    if op.name in equal:
+        return equal[op.name]
+    about = op.node_def.attr
+    said = tuple(sorted((k, v.SerializeToString()) for k, v in about.items() if k[0] != "_"))
+    inputs = tuple((_number(x.op, equal), x.value_index) for x in op.inputs)
+    equal[op.name] = number = equal.setdefault((op.type, said, inputs), len(equal))
+    return number
+
+
+def _as_constants(nodes: Iterable[Any]) -> None:
+    """Let what was kept from being computed be the constant that it would have become.
+
+    Its value, which nobody reads, is not in it.
+    """
+    for node in nodes:
+        if node.op == _UNCOMPUTED and _EQUAL in node.attr:
+            dtype, shape = node.attr["dtype"].type, node.attr["shape"].shape
+            node.attr["value"].tensor.dtype = dtype
+            node.attr["value"].tensor.tensor_shape.CopyFrom(shape)
+            node.op = "Const"
+            del node.attr["shape"]
+            del node.attr[_EQUAL]
 
 
 def _cpu() -> device_properties_pb2.NamedDevice:

@@ -66,7 +66,7 @@ class OutputForm:
         Raises PlanRefused for a loss by which these outputs cannot learn these targets.
         """
         shape = tuple(model.outputs[output].shape[1:])
-        ending = _ending(model.outputs[output]) or _seen_ending(model, dataset, output)
+        ending = _ending(model, dataset, output)
         name = loss.name if loss is not None else "auto"
         kind = kind_of(dataset.target, shape, name, ends_in_sigmoid=ending == "sigmoid")
         if kind is None and (reference(name) or is_as_compiled(name, model)):
@@ -153,12 +153,12 @@ def _unmet(dataset: Dataset, shape: Shape, loss: str, field: str) -> PlanRefused
 
 def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
     """Return whether the model's outputs are unbounded scores."""
-    return not (_ending(model.outputs[0]) or _seen_ending(model, dataset, 0))
+    return not _ending(model, dataset, 0)
 
 
 def is_lone_softmax(output: Any) -> bool:
     """Return whether a model's output is a softmax over one unit, and so always 1."""
-    return tuple(output.shape[-1:]) == (1,) and _ending(output) == "softmax"
+    return tuple(output.shape[-1:]) == (1,) and _named_ending(output) == "softmax"
 
 
 _PASSING = (
@@ -177,26 +177,70 @@ _PASSING = (
 )
 
 
-def _ending(tensor: Any) -> str:
-    """Return what the layer that made the tensor ends in: softmax, sigmoid, or empty.
+_AFFINE = (
+    keras.layers.Dense,
+    keras.layers.EinsumDense,
+    keras.layers.Conv1D,
+    keras.layers.Conv2D,
+    keras.layers.Conv3D,
+)
+"""Layers of which random weights take the outputs anywhere, whatever they are given."""
 
-    Layers that only move numbers are looked through.
+
+_RANDOM = (
+    keras.initializers.VarianceScaling,  # Glorot's, He's and LeCun's are such
+    keras.initializers.RandomNormal,
+    keras.initializers.RandomUniform,
+    keras.initializers.TruncatedNormal,
+    keras.initializers.Orthogonal,
+)
+
+
+def _ending(model: keras.Model, dataset: Dataset, output: int) -> str:
+    """Return what an output of the model ends in: softmax, sigmoid, or empty."""
+    made = model.outputs[output]
+    return _named_ending(made) or ("" if _is_affine(made) else _seen_ending(model, dataset, output))
+
+
+def _named_ending(tensor: Any) -> str:
+    """Return what the layer that made the tensor says it ends in: softmax, sigmoid, or empty."""
+    last = _maker(tensor)
+    kind = type(last).__name__.lower()
+    activation = getattr(getattr(last, "activation", None), "__name__", "")
+    return next((name for name in ("softmax", "sigmoid") if name in (kind, activation)), "")
+
+
+def _is_affine(tensor: Any) -> bool:
+    """Return whether a layer of Keras' own made it that multiplies by random weights, and adds.
+
+    Then nothing need be computed, for which a large model takes much memory.
+    """
+    last = _maker(tensor)
+    if type(last) not in _AFFINE or last.activation is not keras.activations.linear:
+        return False
+    is_free = last.kernel_constraint is None and bool(last.trainable_variables)
+    return is_free and isinstance(last.kernel_initializer, _RANDOM)
+
+
+def _maker(tensor: Any) -> Any:
+    """Return the layer or operation that made the numbers of a tensor.
+
+    Layers that only move numbers are looked through, and models are looked into.
     """
     # Keras' only record of which layer made a tensor.
     made = tensor._keras_history  # noqa: SLF001
-    last, kind = made.operation, type(made.operation).__name__
-    if kind in _PASSING:
-        return _ending(last._inbound_nodes[made.node_index].input_tensors[0])  # noqa: SLF001
+    last = made.operation
+    if type(last).__name__ in _PASSING:
+        return _maker(last._inbound_nodes[made.node_index].input_tensors[0])  # noqa: SLF001
     if isinstance(last, keras.Model) and getattr(last, "outputs", None):
-        return _ending(keras.tree.flatten(last.outputs)[made.tensor_index])
-    activation = getattr(getattr(last, "activation", None), "__name__", "")
-    return next((name for name in ("softmax", "sigmoid") if name in (kind.lower(), activation)), "")
+        return _maker(keras.tree.flatten(last.outputs)[made.tensor_index])
+    return last
 
 
 def _seen_ending(model: keras.Model, dataset: Dataset, output: int) -> str:
     """Return what the outputs of a few samples look like, whatever the weights are.
 
-    Any last layer may pass on or mix the result of a softmax, as the mean of two heads does.
+    Other layers may pass on or mix the result of a softmax, as the mean of two heads does.
     """
     target = dataset.target
     if target.measured and not (target.yes_or_no or target.one_hot):
