@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
@@ -146,6 +146,26 @@ def coming(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices) 
     return 0
 
 
+def is_taken_here(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices) -> bool:
+    """Whether a later layer on a device takes an output.
+
+    What comes for it from elsewhere is added to what that gives back: it came before, and who
+    received it is through.
+    """
+    places = [each.name for each in graph.layers]
+    behind = graph.layers[places.index(layer.name) + 1 :]
+    return any(layer.name in each.inputs and device in devices[each.name] for each in behind)
+
+
+def added_up(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices) -> int:
+    """The gradients for an output that several other devices send, besides the first of them.
+
+    All are there when they are added up. Where layers here take it as well, that is known of these.
+    """
+    takers = {on for each in graph.layers if layer.name in each.inputs for on in devices[each.name]}
+    return 0 if device in takers else layer.output_bytes * max(0, len(takers) - 1)
+
+
 def doubled(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices) -> int:
     """What of the gradient that is coming for an output is here twice; see `doubles`."""
     there = {each.name for each in graph.layers if tuple(devices[each.name]) == (device,)}
@@ -175,6 +195,37 @@ def doubles(graph: ModelGraph) -> list[tuple[int, int, int, int]]:
         if layer.gives_back < len(taken):
             found += [(graph.layers[b].output_bytes, a, b, taker) for a, b in pairwise(taken)]
     return found
+
+
+def returned(graph: ModelGraph, device: str, devices: Devices) -> int:
+    """The gradients that a device makes for what it receives: one for both terms of a sum."""
+    takers: dict[str, list[str]] = {}
+    for layer in graph.layers:
+        for name in layer.inputs if device in devices[layer.name] else ():
+            takers.setdefault(name, []).append(layer.name)
+    names, once = [each.name for each in graph.layers], 0
+    for size, *terms, taker in sums(graph):
+        some = [names[each] for each in terms]
+        came = all(device not in devices[name] for name in some)
+        if came and all(takers.get(name) == [names[taker]] for name in some):
+            once += size
+    return received(graph, device, devices) - once
+
+
+def sums(graph: ModelGraph) -> list[tuple[int, int, int, int]]:
+    """The outputs for which a layer gives back one gradient, as it came: the terms of sums.
+
+    Of each term and the next one the size, both, and the taker.
+    """
+    places = {layer.name: place for place, layer in enumerate(graph.layers)}
+    sizes = [layer.output_bytes for layer in graph.layers]
+    return [
+        (sizes[one], one, other, taker)
+        for taker, layer in enumerate(graph.layers)
+        for one, other in pairwise(sorted({places[name] for name in layer.inputs}))
+        if not (layer.gives_back or layer.meets)
+        if sizes[one] == sizes[other] and other < taker
+    ]
 
 
 def passing_over(graph: ModelGraph, device: str, devices: Devices) -> int:
@@ -216,6 +267,28 @@ def skips(graph: ModelGraph) -> list[tuple[int, int, int]]:
                 if other == last or graph.layers[other].gives_back
             ]
         found += [(graph.layers[a].output_bytes, a, b) for a, b in pairs if a + 1 < b]
+    known = {(a, b) for _, a, b in found}
+    return [*found, *_passed(graph, inputs, known)]
+
+
+def _passed(
+    graph: ModelGraph, inputs: Sequence[Sequence[int]], known: Collection[tuple[int, int]]
+) -> list[tuple[int, int, int]]:
+    """The other gradients that are there whenever most is held for layers between: see `skips`.
+
+    Of each one the layers in a row that it passes by for certain.
+    """
+    found = []
+    for last, layer in enumerate(graph.layers):
+        for first in sorted({each for each in inputs[last] if each < last}):
+            size, name = graph.layers[first].output_bytes, graph.layers[first].name
+            begin = first
+            for place in range(first + 1, last + 1):
+                passed = place < last and (layer.name, name) in graph.layers[place].passed
+                if not passed:
+                    if begin + 1 < place and (first, last) not in known:
+                        found.append((size, begin, place))
+                    begin = place
     return found
 
 

@@ -16,6 +16,7 @@ from gpu_studio.placement.blocks import (
     lending,
     on_the_way,
     passed_through,
+    returned_once,
 )
 from gpu_studio.placement.work import Array, Work
 
@@ -34,6 +35,13 @@ class BlockBorders:
     def entering(self) -> BlockTable | None:
         """What enters each block."""
         return filled(self._entering)
+
+    @cached_property
+    def returning(self) -> BlockTable | None:
+        """The gradients that each block sends back for that."""
+        if not self.work.sums:
+            return self.entering
+        return filled(self._entering - returned_once(self.work))
 
     @cached_property
     def brief(self) -> BlockTable | None:

@@ -116,7 +116,7 @@ class BlockMemory:
             waiting=here(borders.waiting),
             forward=here(borders.forward),
             skipping=here(borders.skipping),
-            returned=enters if copied else 0.0,
+            returned=here(borders.returning),
             joined=here(borders.joined),
             met=here(borders.met),
             came=here(self._blocks_back.came),
@@ -132,7 +132,7 @@ class BlockMemory:
 
     @cached_property
     def _blocks_back(self) -> BlocksBack:
-        return BlocksBack(self.work, self.borders.entering, spares=not self.recompute)
+        return BlocksBack(self.work, self.borders.returning, spares=not self.recompute)
 
     @cached_property
     def _lasting(self) -> Amount:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,8 +21,8 @@ from gpu_studio.placement.block_amounts import (
     highest,
     lowest,
 )
-from gpu_studio.placement.blocks import AT_ONCE, before, coming, groups, passing_over
-from gpu_studio.placement.stage_memory import WayBack
+from gpu_studio.placement.blocks import AT_ONCE, before, coming, groups, outliving, passing_over
+from gpu_studio.placement.stage_memory import WayBack, behind
 from gpu_studio.placement.work import Array, Work
 
 
@@ -33,7 +33,7 @@ def way_back(work: Work) -> WayBack:
     return WayBack(
         work.kept_bytes,
         around,
-        work.kernels if len(work.kernels) else np.zeros((layers, 0, 3)),
+        work.kernels if len(work.kernels) else np.zeros((layers, 0, 4)),
         work.gradient_bytes,
         np.zeros(layers),
         work.outlived_bytes if len(work.outlived_bytes) else np.zeros(layers),
@@ -43,13 +43,13 @@ def way_back(work: Work) -> WayBack:
 
 @dataclass(frozen=True)
 class BlocksBack:
-    """The ways back through blocks that so much is `entering`: what does not depend on samples.
+    """The ways back through blocks that so much is `returning` from: what does not hang on samples.
 
     What the first layer takes is a copy, which `spares` memory where a layer keeps what it takes.
     """
 
     work: Work
-    entering: Amount | None
+    returning: Amount | None
     spares: bool
 
     @cached_property
@@ -59,13 +59,24 @@ class BlocksBack:
 
     @cached_property
     def late(self) -> BlockTable:
-        """What of the gradients from elsewhere is held for each layer of blocks with an end."""
+        """What of the gradients from elsewhere is held for each layer before those they are for.
+
+        Of blocks with an end.
+        """
         layers = len(self.work.inputs)
         values = np.zeros((layers + 1, layers + 1))
         comes = coming(self.work)
         for rows in groups(layers):
-            values[rows, :layers] = self.way.late(comes[rows])
+            values[rows, :layers] = behind(comes[rows])
         return BlockTable(values)
+
+    @cached_property
+    def comes(self) -> BlockTable:
+        """Whether one comes that may outlive its use, for each layer of blocks with an end.
+
+        Of those no layer takes its output as well. It is 1 or 0.
+        """
+        return BlockTable(np.pad(outliving(self.work), ((0, 0), (0, 1))))
 
     @cached_property
     def most_late(self) -> Array:
@@ -125,15 +136,15 @@ class GoingBack:
         fullest = fullest - part * back.kept[blocks.begins] + gradients
         # The gradient of what came in is made here, and sent back.
         last = back.gradients.at(blocks)
-        if back.entering is not None:
-            last = last + part * back.entering.at(blocks)
+        if back.returning is not None:
+            last = last + part * back.returning.at(blocks)
         found: Array = np.maximum(fullest, last)
         return found
 
     @cached_property
     def low(self) -> Array:
         """At most the least in each tile: of layers that all its blocks have."""
-        moments = self._of_tiles(self.blocks.late.low)
+        moments = self._of_tiles(self.blocks.late.low, self.blocks.comes.low)
         inside = np.tri(len(moments), k=-1, dtype=bool)
         moments = np.where(inside, moments, -np.inf)
         moments[:, :-1] = moments[:, 1:]
@@ -143,13 +154,18 @@ class GoingBack:
     @cached_property
     def high(self) -> Array:
         """At least the most in each tile: of layers that any of its blocks has."""
-        moments = self._of_tiles(self.blocks.most_late)
+        moments = self._of_tiles(self.blocks.most_late, self.blocks.comes.high)
         inside = np.tri(len(moments), dtype=bool)
         return self._bound(np.where(inside, moments, -np.inf), AtMost())
 
-    def _of_tiles(self, late: Array) -> Array:
-        """What is held at most while any layer of a tile is computed, if so much is late."""
-        return highest(self._alone - self._behind) + self.part * late
+    def _of_tiles(self, late: Array, comes: Array) -> Array:
+        """What is held at most while any layer of a tile is computed, if so much is late.
+
+        For all of them a gradient `comes` from elsewhere, or for none.
+        """
+        alone = self._alone - self._behind
+        found = np.where(comes, highest(alone + self._outlived), highest(alone))
+        return np.asarray(found + self.part * late, np.float64)
 
     def _bound(self, moments: Array, seen: View) -> Array:
         back, part = self.blocks, self.part
@@ -158,7 +174,7 @@ class GoingBack:
         gradients = (lowest if lower else highest)(back.gradients.prefix)
         fullest = np.maximum.accumulate(moments[:, ::-1], axis=1)[:, ::-1]
         fullest = fullest - part * seen.against(back.over) - part * kept
-        last = seen.of(back.gradients) + part * seen.of(back.entering)
+        last = seen.of(back.gradients) + part * seen.of(back.returning)
         found: Array = np.maximum(fullest + gradients[:, None], last)
         return found
 
@@ -166,6 +182,14 @@ class GoingBack:
     def _alone(self) -> Array:
         """What is held while each layer is computed, if nothing comes from elsewhere."""
         return np.append(self.blocks.way.alone(self.part), -np.inf)
+
+    @cached_property
+    def _outlived(self) -> Array:
+        """How much more that is if what comes back to the layer comes from elsewhere."""
+        way, behind = self.blocks.way, self.blocks.work.behind_bytes
+        if self.part >= self.blocks.work.batch and len(behind):
+            way = replace(way, outlived=way.outlived + behind)
+        return np.append(way.alone(self.part, late=True) - self._alone[:-1], 0.0)
 
     @cached_property
     def _behind(self) -> Array:
@@ -194,6 +218,7 @@ class GoingBack:
         """What is held in the fullest moment of blocks that end here, wherever they begin."""
         part, first, wide = self.part, int(ends[0]), int(ends[-1]) + 1
         moments = part * self.blocks.late.values[ends, :wide]
+        moments += self.blocks.comes.values[ends, :wide] * self._outlived[:wide]
         moments += self._alone[:wide]
         moments -= self._behind[:wide]
         # None of a layer that is not in the block; and of each the fullest of it and those behind.

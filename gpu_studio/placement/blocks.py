@@ -261,6 +261,32 @@ def coming(work: Work) -> Array:
     return table
 
 
+def outliving(work: Work) -> Array:
+    """The table of whether what comes for a layer may outlive its use; entries as in `coming`.
+
+    It is 1 where no later layer of the block takes its output as well, and else 0.
+    """
+    layers = len(work.inputs)
+    nearest, _ = _nearest(work)
+    alone = np.arange(layers + 1)[:, None] <= np.array(nearest, np.int64)
+    return np.asarray((coming(work) > 0) & alone, np.float64)
+
+
+def returned_once(work: Work) -> Array:
+    """The table of what comes back once of what enters each block twice: see `Work.sums`."""
+    layers, areas = len(work.inputs), []
+    for size, one, other, taker in work.sums:
+        others = [
+            place
+            for place, some in enumerate(work.inputs)
+            if place != taker and not {one, other}.isdisjoint(some)
+        ]
+        begin = 1 + max((one, other, *(each for each in others if each < taker)))
+        end = min((layers, *(each for each in others if each > taker)))
+        areas.append((taker + 1, end + 1, begin, taker + 1, size))
+    return _summed(layers, areas)
+
+
 def passing_over(work: Work) -> Array:
     """The table of the gradients that pass each block by; see `between_devices.skips`."""
     end = len(work.inputs) + 1

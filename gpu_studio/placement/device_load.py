@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from gpu_studio.placement.between_devices import (
     met,
     passing_over,
     received,
+    returned,
     skipping,
     waiting,
 )
@@ -32,11 +33,19 @@ class _Back(NamedTuple):
     gradients: float
     coming: float
     outlived: float
+    behind: float
     doubled: float
-    kernels: Sequence[tuple[float, float, float]]
+    kernels: Sequence[tuple[float, float, float, float]]
 
 
-def _way_back(layers: Sequence[_Back]) -> WayBack:
+def _way_back(layers: Sequence[_Back], *, whole: bool = False) -> WayBack:
+    """The way back through layers; of a `whole` batch threads may fall behind, see `behind_bytes`.
+
+    Of several micro-batches all else is seldom at its fullest in that moment: in 600 steps of four
+    none showed both, where in one piece some of a hundred did.
+    """
+    if whole:
+        layers = [each._replace(outlived=each.outlived + each.behind) for each in layers]
     columns = {
         name: np.array([getattr(each, name) for each in layers], np.float64)
         for name in ("kept", "around", "gradients", "coming", "outlived", "doubled")
@@ -96,6 +105,43 @@ def _stages(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> Iterator
     yield stage
 
 
+class GradientsBack(NamedTuple):
+    """The gradient that is `coming` for an output from elsewhere, and `doubled`.
+
+    To that so much may be `added` which comes from others.
+    """
+
+    coming: int = 0
+    doubled: int = 0
+    added: int = 0
+
+
+NOTHING_COMES = GradientsBack()
+
+
+def _back_through(layer: GraphLayer, share: float, spared: int, back: GradientsBack) -> _Back:
+    """A share of a layer on its way back, around which so much is spared."""
+    return _Back(
+        layer.kept_bytes * share,
+        (layer.around + max(0, back.added - layer.outlived_bytes)) * share - spared,
+        layer.trainable_bytes * share,
+        back.coming * share,
+        layer.outlived_bytes * share,
+        layer.behind_bytes * share,
+        back.doubled * share,
+        [
+            (x.beside * share - spared, x.scratch, x.least, x.outlived * share)
+            for x in layer.kernels
+        ],
+    )
+
+
+def used_at_once(layer: GraphLayer) -> GraphLayer:
+    """A layer for which nothing comes back that outlives its use."""
+    kernels = tuple(each._replace(outlived=0) for each in layer.kernels)
+    return replace(layer, outlived_bytes=0, behind_bytes=0, kernels=kernels)
+
+
 @dataclass(slots=True)
 class DeviceLoad:
     """What is on one device; its bytes in a step are those of `StageMemory`.
@@ -112,6 +158,7 @@ class DeviceLoad:
     slots: float = 0
     taken: int = 0
     received: int = 0
+    returned: int = 0
     kept: float = 0
     passing: float = 0
     again: float = 0
@@ -141,10 +188,9 @@ class DeviceLoad:
         *,
         keeps: bool,
         begins: bool = False,
-        coming: int = 0,
-        doubled: int = 0,
+        back: GradientsBack = NOTHING_COMES,
     ) -> None:
-        """Put a share of a layer here, for which a gradient may be `coming`, and be `doubled`."""
+        """Put a share of a layer here, for which a gradient may come `back`."""
         self.parameters += layer.parameters * share
         self.trainable += layer.trainable * share
         self.weights += layer.weight_bytes * share
@@ -154,7 +200,7 @@ class DeviceLoad:
         self.passing = max(self.passing, layer.passing_bytes * share)
         self.zeros += layer.added_up_bytes * share * self.sent
         self.rows += layer.row_bytes * share * self.sent
-        self.came = max(self.came, coming * share)
+        self.came = max(self.came, back.coming * share)
         largest = max(self.updating, 2 * layer.trainable_bytes * share)
         self.updating = self.gradients if self.sent else largest
         if begins or not self.stages:
@@ -162,17 +208,7 @@ class DeviceLoad:
         # What is computed again is needed longer.
         alone = keeps and share == 1 and not any(self.stages)
         spared = layer.spared_bytes if alone else 0
-        self.stages[-1].append(
-            _Back(
-                layer.kept_bytes * share,
-                layer.around * share - spared,
-                layer.trainable_bytes * share,
-                coming * share,
-                layer.outlived_bytes * share,
-                doubled * share,
-                [(x.beside * share - spared, x.scratch, x.least) for x in layer.kernels],
-            )
-        )
+        self.stages[-1].append(_back_through(layer, share, spared, back))
 
     def receive(
         self,
@@ -184,6 +220,7 @@ class DeviceLoad:
     ) -> None:
         """Count what comes and goes between devices; what is computed again needs all of it."""
         self.received = received(graph, device, devices)
+        self.returned = returned(graph, device, devices)
         kept = self.received if recompute else received(graph, device, devices, kept=True)
         self.brief = self.received - kept
         self.lingering = 0 if recompute else lingering(graph, device, devices)
@@ -220,7 +257,7 @@ class DeviceLoad:
             waiting=self.waiting,
             skipping=self.skipping,
             forward=self.forward,
-            returned=self.received if self.sent else 0.0,
+            returned=self.returned if self.sent else 0.0,
             zeros=self.zeros,
             joined=self.joined,
             met=self.met,
@@ -233,10 +270,11 @@ class DeviceLoad:
         """What a micro-batch on its way back holds here, at its fullest moment; None on a CPU."""
         if not self.sent:
             return None
-        moments = [_way_back(rows).moments(step.part).max() for rows in self.stages]
+        whole = step.part >= step.batch
+        moments = [_way_back(rows, whole=whole).moments(step.part).max() for rows in self.stages]
         fullest = float(max(moments, default=0.0)) + (self.beside - self.over) * step.part
         # The gradient of what came in is made here, and sent back.
-        return self.gradients + max(fullest, self.received * step.part)
+        return self.gradients + max(fullest, self.returned * step.part)
 
     def step(self, step: Step) -> int:
         """What it takes besides weights and slots."""

@@ -6,7 +6,7 @@ at, and the fullest moment counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from random import Random
@@ -22,12 +22,14 @@ ORDERS = 8
 class Kernel(NamedTuple):
     """What is held beside a kernel, in bytes per sample, and its scratch memory, in bytes.
 
-    It needs that for the `least` samples and for more.
+    It needs that for the `least` samples and for more. So much more is held beside it if what comes
+    back to its layer has `outlived` its use.
     """
 
     beside: int
     scratch: int
     least: int = 0
+    outlived: int = 0
 
 
 LetGo = Mapping[str, Sequence[tuple[int, Collection[int]]]]
@@ -47,6 +49,9 @@ class MetOutputs:
 
 
 NOTHING_MET = MetOutputs()
+Passing = tuple[str, str]
+"""A gradient that waits for others: the layer that gives it back, and the one whose output it is
+of."""
 
 
 @dataclass(slots=True)
@@ -55,39 +60,66 @@ class LayerHolds:
 
     `passing` besides all that is kept; `around` besides what the layers before it keep, and
     `beside` the same by the scratch memory of the kernel that runs, of bytes that do not grow with
-    the batch.
+    the batch; `without` what that is less each gradient that passes the layer by.
     """
 
     passing: int = 0
     around: int = 0
     beside: dict[Size, int] = field(default_factory=dict)
+    without: dict[Passing, LayerHolds] = field(default_factory=dict)
 
-    def note(self, passing: int, around: int, scratch: Size) -> None:
-        """Count a moment."""
+    def note(
+        self,
+        passing: int,
+        around: int,
+        scratch: Size,
+        by: Mapping[Passing, int] = MappingProxyType({}),
+    ) -> None:
+        """Count a moment, at which gradients of so many bytes pass the layer `by`."""
+        for each in by.keys() - self.without.keys():
+            self.without[each] = LayerHolds(self.passing, self.around, dict(self.beside))
+        for each, holds in self.without.items():
+            holds.note(0, around - by.get(each, 0), scratch)
         self.passing = max(self.passing, passing)
         self.around = max(self.around, around)
         if needs := scratch.fixed and Size(scratch.fixed, least=scratch.least):
             self.beside[needs] = max(self.beside.get(needs, 0), around)
 
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels that need scratch memory, without those beside which another needs more."""
-        every = [Kernel(beside, size.fixed, size.least) for size, beside in self.beside.items()]
+    def kernels(self, late: LayerHolds) -> tuple[Kernel, ...]:
+        """The kernels that need scratch memory, without those beside which another needs more.
+
+        `late` is the same where what comes back outlives its use.
+        """
+        every = [
+            Kernel(beside, size.fixed, size.least, max(0, late.beside.get(size, 0) - beside))
+            for size, beside in self.beside.items()
+        ]
         found: list[Kernel] = []
         for one in sorted(every, key=lambda each: (-each.scratch, each.least, -each.beside)):
-            if all(one.beside > each.beside or one.least < each.least for each in found):
+            if all(_may_be_fuller(one, each) for each in found):
                 found.append(one)
         return tuple(found)
 
     def grown(self, other: LayerHolds) -> int:
         """How much more is held at most in `other`, of the same operations."""
-        more = (other.beside.get(scratch, 0) - held for scratch, held in self.beside.items())
-        return max(0, other.around - self.around, *more)
+        return max(0, other.around - self.around)
 
     def spared(self, other: LayerHolds) -> int:
         """How much less is held at every moment in `other`, of the same operations."""
         less = (held - other.beside.get(scratch, held) for scratch, held in self.beside.items())
         return max(0, min((self.around - other.around, *less)))
+
+    def passed(self, sizes: Mapping[Passing, int]) -> frozenset[Passing]:
+        """Which gradients of these `sizes` are there whenever most is held."""
+        return frozenset(
+            each for each, holds in self.without.items() if self.spared(holds) >= sizes[each] > 0
+        )
+
+
+def _may_be_fuller(one: Kernel, other: Kernel) -> bool:
+    """Whether more may be held beside a kernel than beside another, which needs more itself."""
+    late, later = one.beside + one.outlived, other.beside + other.outlived
+    return one.beside > other.beside or late > later or one.least < other.least
 
 
 def held_around(
@@ -95,36 +127,40 @@ def held_around(
     operations: Sequence[Operation],
     layers: Sequence[str],
     keeping: Mapping[str, int],
-    later: Sequence[Operation] = (),
     gone: LetGo = MappingProxyType({}),
+    *,
+    orders: Iterable[Iterable[Turn]] | None = None,
+    still: Callable[[str, int, Collection[int]], int] | None = None,
+    waiting: Callable[[int, dict[Passing, int]], object] | None = None,
 ) -> dict[str, LayerHolds]:
     """What is held while each layer's operations run; `layers` are those of the operations.
 
     What none made, such as the loss, runs where the layer before it does. `keeping` are the bytes a
     sample that each layer keeps, in order, of which those are `gone` that this layer needs last.
-    Operations that run `later` are of no layer, and each runs as soon as those that it comes after
-    have ended.
+    They run in these `orders`, or as on a card. What a layer has received may lie there `still`, as
+    an operation begins that is given with those that have ended. Which gradients are `waiting` for
+    others changes as operations end.
     """
-    chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
-    drawn = [in_one_queue(operations, chance) for _ in range(ORDERS)]
     before = dict(zip(keeping, accumulate(keeping.values(), initial=0), strict=False))
     found: dict[str, LayerHolds] = {}
-    for turns in (in_one_queue(operations), *drawn):
-        order = _with_later(list(turns), len(operations), later)
-        layer, ended = "", set[int]()
+    for turns in on_a_card(operations) if orders is None else orders:
+        order = list(turns)
+        layer, ended, there = "", set[int](), dict[Passing, int]()
         places = (turn.place for turn in order if turn.begins)
         for place, moment in zip(places, step.history(order).moments, strict=True):
-            if place >= len(operations):
-                continue
             layer = layers[place] or layer
             held = moment.per_sample - step.given_per_sample
+            held += still(layer, place, ended) if still else 0
             free = sum(size for size, takers in gone.get(layer, ()) if ended.issuperset(takers))
             found.setdefault(layer, LayerHolds()).note(
                 held - moment.kept,
                 held - min(moment.kept + free, before.get(layer, 0)),
                 operations[place].scratch,
+                {each: size for each, size in there.items() if layer not in each},
             )
             ended.add(place)
+            if waiting:
+                waiting(place, there)
     return found
 
 
@@ -192,40 +228,12 @@ def _needs(operations: Sequence[Operation]) -> list[set[int]]:
     return [{*(makers[x] for x in each.takes), *each.after} for each in operations]
 
 
-def _with_later(order: list[Turn], count: int, later: Sequence[Operation]) -> list[Turn]:
-    """The order with the `later` operations, whose numbers go on from `count`."""
-    ended = {turn.place: number for number, turn in enumerate(order) if not turn.begins}
-    at: dict[int, list[Turn]] = {}
-    for place, each in enumerate(later, count):
-        if ended.keys() >= {*each.after}:  # what is never ready is in no order
-            turns = at.setdefault(max(ended[before] for before in each.after), [])
-            turns += Turn(place, begins=True), Turn(place, begins=False)
-    return [each for number, turn in enumerate(order) for each in (turn, *at.get(number, ()))]
-
-
-def outliving(
-    operations: Sequence[Operation], layers: Sequence[str], backward: Sequence[bool]
-) -> list[Operation]:
-    """Operations by which what comes back to a layer outlives its use there.
-
-    There is one for each layer, which takes it when all that go back through the layer have ended.
-    """
-    makers = {tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes}
-    coming: dict[str, set[int]] = {}
-    ends: dict[str, list[int]] = {}
-    for place, each in enumerate(operations):
-        layer = layers[place]
-        if backward[place] and layer:
-            ends.setdefault(layer, []).append(place)
-            coming.setdefault(layer, set()).update(
-                tensor
-                for tensor in each.takes
-                if layers[makers[tensor]] != layer and backward[makers[tensor]]
-            )
-    return [
-        Operation(takes=tuple(sorted(coming[layer])), after=tuple(places))
-        for layer, places in ends.items()
-    ]
+def on_a_card(operations: Sequence[Operation]) -> Iterator[Iterator[Turn]]:
+    """Orders in which a card takes operations: that of their numbers, and some that are drawn."""
+    chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
+    yield in_one_queue(operations)
+    for _ in range(ORDERS):
+        yield in_one_queue(operations, chance)
 
 
 def spared_by_copies(

@@ -12,10 +12,16 @@ from dataclasses import replace
 import numpy as np
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.placement.between_devices import coming, doubled
+from gpu_studio.placement.between_devices import added_up, coming, doubled, is_taken_here
 from gpu_studio.placement.compiled_steps import noted
 from gpu_studio.placement.cudnn_reserve import is_real_card, with_workspaces
-from gpu_studio.placement.device_load import DeviceLoad, recomputed
+from gpu_studio.placement.device_load import (
+    NOTHING_COMES,
+    DeviceLoad,
+    GradientsBack,
+    recomputed,
+    used_at_once,
+)
 from gpu_studio.placement.device_memory import (
     MemoryShare,
     PredictedMemory,
@@ -31,7 +37,7 @@ from gpu_studio.placement.memory_replicated import (
     mirrored_memory,
     single_memory,
 )
-from gpu_studio.placement.plan_facts import ModelFacts, ModelGraph, PlanFacts
+from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
 from gpu_studio.placement.stage_memory import (
     Step,
     at_once,
@@ -134,7 +140,7 @@ def placed_memory(
     graph = model.graph or ModelGraph("", ())
     batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
     devices = graph.devices_of(placed.layers, names)
-    loads = _loads(placed, devices, model, graph, batch)
+    loads = _loads(placed, devices, model, graph, batch, adding=True)
     most, turns = _under_way(loads, cores), turns_at_once(list(devices.values()))
     steps = {
         name: Step(batch, parts, min(most, turns.get(name, most)), name in turns) for name in loads
@@ -190,7 +196,14 @@ def _loads(
     model: ModelFacts,
     graph: ModelGraph,
     batch: int,
+    *,
+    adding: bool = False,
 ) -> dict[str, DeviceLoad]:
+    """What is on each device; with `adding` the gradients that several others send for an output.
+
+    A search does not know how many take it: of the layers behind a block it does not know the
+    devices.
+    """
     loads: dict[str, DeviceLoad] = {}
     before: Sequence[str] = ()
     for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
@@ -199,29 +212,54 @@ def _loads(
         begins = placed.recompute and devices != before
         for device in devices:
             load = loads.setdefault(device, DeviceLoad(is_copied_to(device)))
-            slots = model.slots.get(layer.name, 0)
-            back = coming(graph, layer, device, devices_by_layer) if load.sent else 0
-            twice = doubled(graph, layer, device, devices_by_layer) if load.sent else 0
+            back = NOTHING_COMES
+            if load.sent:
+                back = _coming_back(graph, layer, device, devices_by_layer, adding=adding)
+            outlives = back.coming and not is_taken_here(graph, layer, device, devices_by_layer)
             load.add(
-                layer,
-                slots,
+                layer if outlives else used_at_once(layer),
+                model.slots.get(layer.name, 0),
                 1 / len(devices),
                 keeps=keeps,
                 begins=begins,
-                coming=back,
-                doubled=twice,
+                back=back,
             )
             load.shapes += layer.shape_bytes * load.sent
             load.taken = load.taken if layer.inputs else graph.input_bytes
             load.share += part_of_model / len(devices)
         before = devices
+    _exchange(loads, graph, devices_by_layer, recompute=placed.recompute)
+    return loads
+
+
+def _exchange(
+    loads: Mapping[str, DeviceLoad],
+    graph: ModelGraph,
+    devices: Mapping[str, Sequence[str]],
+    *,
+    recompute: bool,
+) -> None:
+    """Count what devices send each other, and what they compute again."""
     for device, load in loads.items():
         if load.sent:
-            load.receive(graph, device, devices_by_layer, recompute=placed.recompute)
-    if placed.recompute:
-        for device, found in recomputed(graph, devices_by_layer).items():
-            loads[device].recompute(found)
-    return loads
+            load.receive(graph, device, devices, recompute=recompute)
+    for device, found in recomputed(graph, devices).items() if recompute else ():
+        loads[device].recompute(found)
+
+
+def _coming_back(
+    graph: ModelGraph,
+    layer: GraphLayer,
+    device: str,
+    devices: Mapping[str, Sequence[str]],
+    *,
+    adding: bool,
+) -> GradientsBack:
+    return GradientsBack(
+        coming(graph, layer, device, devices),
+        doubled(graph, layer, device, devices),
+        added_up(graph, layer, device, devices) if adding else 0,
+    )
 
 
 def _shares(graph: ModelGraph, batch: int) -> list[float]:

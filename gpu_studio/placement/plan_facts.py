@@ -15,7 +15,7 @@ import msgspec
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.shown_values import DataSample
 from gpu_studio.placement.compiled_steps import XlaFacts
-from gpu_studio.placement.layer_holds import NOTHING_MET, Kernel, MetOutputs
+from gpu_studio.placement.layer_holds import NOTHING_MET, Kernel, MetOutputs, Passing
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan import Plan, Target
 from gpu_studio.plan.homes import devices_of_layers
@@ -255,6 +255,7 @@ class GraphLayer:
     """The same while one of its kernels runs that need scratch memory on a card, with that."""
     outlived_bytes: int = 0
     """How much more that is, per sample, if what comes back to the layer outlives its use."""
+    behind_bytes: int = 0  # and how much more still if a thread that takes it falls behind
     spared_bytes: int = 0
     """How much less, if what it takes is a copy from another card: a gradient is made over it."""
     lent_bytes: int = 0
@@ -265,11 +266,10 @@ class GraphLayer:
     """The most on a card on its way forward besides `kept_bytes`, unkept inputs too, per sample."""
     let_go_bytes: int = 0
     """Of what it takes and keeps, what is never there at once on its way forward, per sample."""
-    gives_back: int = 0
-    """How many tensors of its own the gradients are that it gives for what it takes."""
+    gives_back: int = 0  # tensors of its own that it gives as gradients for what it takes
+    passed: tuple[Passing, ...] = ()  # what is there whenever most is held for this layer
     row_bytes: int = 0  # the gradients of rows of its weights that a sample looks up
-    shape_bytes: int = 0
-    """What a micro-batch on a card keeps of shapes that its loops compute in each turn."""
+    shape_bytes: int = 0  # what a micro-batch keeps of shapes that its loops compute in turns
     added_up_bytes: int = 0
     """What its loops add up in the backward pass, beginning with zeros: gradients of weights."""
     keeps_inputs: bool = True

@@ -132,11 +132,11 @@ class WayBack:
 
     In bytes per sample: `kept` is what each keeps; `around` the most that is held while it is
     computed, besides what the layers before it keep; `kernels` the same while its kernels run that
-    need scratch memory, each with that, in bytes, and the least samples for which it needs it: of
-    shape (layers, kernels, 3). `gradients` are those of its weights, in bytes. `coming` is the
-    gradient that comes for it from another card, `doubled` what of that comes once more, and
-    `outlived` how much more is held around it if that outlives its use. All others are of shape
-    (layers,).
+    need scratch memory, each with that, in bytes, the least samples for which it needs it, and how
+    much more is held beside it if what comes back outlives its use: of shape (layers, kernels, 4).
+    `gradients` are those of its weights, in bytes. `coming` is the gradient that comes for it from
+    another card, `doubled` what of that comes once more, and `outlived` how much more is held
+    around it if that outlives its use. All others are of shape (layers,).
     """
 
     kept: Array
@@ -155,20 +155,21 @@ class WayBack:
         hands of the thread that receives it until that is through (`SameWorkerRecvDone`): nothing
         is written over it meanwhile, and it may still be there when the layers before are computed.
         """
+        alone = np.where(self.coming > 0, self.alone(part, late=True), self.alone(part))
+        late = behind(self.coming) + self.doubled
         held = np.cumsum(self.gradients) - self.gradients
-        late = self.late(self.coming) + self.doubled
-        return np.asarray(self.alone(part) + part * late - held, np.float64)
+        return np.asarray(alone + part * late - held, np.float64)
 
-    def late(self, coming: Array) -> Array:
-        """What of the gradients that are `coming` is held while each layer is computed."""
-        return np.asarray(np.where(coming > 0, self.outlived, 0.0) + behind(coming), np.float64)
+    def alone(self, part: int, *, late: bool = False) -> Array:
+        """What is held while each layer is computed, if nothing comes for the layers behind it.
 
-    def alone(self, part: int) -> Array:
-        """What is held while each layer is computed, if nothing comes from elsewhere."""
+        What comes back to itself may be there `late`: it comes from elsewhere.
+        """
         before = part * (np.cumsum(self.kept) - self.kept)
-        beside, scratch, least = np.moveaxis(self.kernels, -1, 0)
-        needing = part * beside + np.where(part >= least, scratch, 0.0)
-        held = np.maximum(part * self.around, needing.max(axis=-1, initial=0.0))
+        beside, scratch, least, outlived = np.moveaxis(self.kernels, -1, 0)
+        needing = part * (beside + late * outlived) + np.where(part >= least, scratch, 0.0)
+        around = part * (self.around + late * self.outlived)
+        held = np.maximum(around, needing.max(axis=-1, initial=0.0))
         return np.asarray(before + held, np.float64)
 
 

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_studio.placement.between_devices import doubles, skips
+from gpu_studio.placement.between_devices import doubles, skips, sums
 from gpu_studio.placement.cudnn_reserve import reserve_for_cudnn
 from gpu_studio.placement.layer_holds import MetOutputs
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
@@ -85,11 +85,13 @@ class Work:
     around_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What is held on a card while each layer is computed (`WayBack`); if empty, what it keeps and
     what passes."""
-    kernels: Array = field(default_factory=lambda: np.zeros((0, 0, 3)))
+    kernels: Array = field(default_factory=lambda: np.zeros((0, 0, 4)))
     """What is held on a card while the kernels of each layer run that need scratch memory, with
     that memory (`WayBack`); empty if none needs any."""
     outlived_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """How much more that is if what comes back outlives its use; if empty, nothing."""
+    behind_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """And how much more still if a thread falls behind; if empty, nothing."""
     spared_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """How much less that is where what the layer takes is a copy; if empty, nothing."""
     output_kept_bytes: Array = field(default_factory=lambda: np.zeros(0))
@@ -105,6 +107,8 @@ class Work:
     """The gradients that pass layers by, as `between_devices.skips` has them."""
     doubles: tuple[tuple[int, int, int, int], ...] = ()
     """Those that are given back for two outputs at once, as `between_devices.doubles` has them."""
+    sums: tuple[tuple[int, int, int, int], ...] = ()
+    """The terms for which one gradient is given back, as `between_devices.sums` has them."""
     row_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """The gradients of rows of each layer's weights that are looked up; if empty, none are."""
     shape_bytes: Array = field(default_factory=lambda: np.zeros(0))
@@ -206,6 +210,24 @@ def links_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dic
     return {device.physical: measured[device.name] for device in devices if device.name in measured}
 
 
+_AS_THEY_ARE = (
+    "output_bytes",
+    "kept_bytes",
+    "passing_bytes",
+    "outlived_bytes",
+    "behind_bytes",
+    "spared_bytes",
+    "output_kept_bytes",
+    "forward_bytes",
+    "let_go_bytes",
+    "lent_bytes",
+    "row_bytes",
+    "shape_bytes",
+    "added_up_bytes",
+)
+"""The bytes of layers that `Work` has under the same names."""
+
+
 def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: DeviceTimes) -> Work:
     """The work of a step of `batch` samples. Raises ValueError if the layers are not known."""
     graph = _graph_of(model)
@@ -218,9 +240,6 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Dev
         per_sample=_table([[_per_sample(time) for time in row] for row in of]),
         update=_table([[time.update for time in row] for row in of]),
         forward_share=_row(_forward_share(time, batch) for time in of[0]),
-        output_bytes=_row(layer.output_bytes for layer in layers),
-        kept_bytes=_row(layer.kept_bytes for layer in layers),
-        passing_bytes=_row(layer.passing_bytes for layer in layers),
         taken_bytes=_row(0 if layer.inputs else graph.input_bytes for layer in layers),
         state_bytes=_state_bytes(layers, model),
         gradient_bytes=_row(layer.trainable_bytes for layer in layers),
@@ -231,20 +250,13 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Dev
         rehearsed=model.steps,
         around_bytes=_row(layer.around for layer in layers),
         kernels=kernel_table([layer.kernels for layer in layers]),
-        outlived_bytes=_row(layer.outlived_bytes for layer in layers),
-        spared_bytes=_row(layer.spared_bytes for layer in layers),
-        output_kept_bytes=_row(layer.output_kept_bytes for layer in layers),
-        forward_bytes=_row(layer.forward_bytes for layer in layers),
-        let_go_bytes=_row(layer.let_go_bytes for layer in layers),
-        lent_bytes=_row(layer.lent_bytes for layer in layers),
         skips=tuple(skips(graph)),
         doubles=tuple(doubles(graph)),
-        row_bytes=_row(layer.row_bytes for layer in layers),
-        shape_bytes=_row(layer.shape_bytes for layer in layers),
-        added_up_bytes=_row(layer.added_up_bytes for layer in layers),
+        sums=tuple(sums(graph)),
         keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
         meets=tuple({places[one]: places[next_] for one, next_ in each.meets} for each in layers),
         met_outputs=tuple(layer.met_outputs for layer in layers),
+        **{name: _row(getattr(layer, name) for layer in layers) for name in _AS_THEY_ARE},
     )
 
 
@@ -303,11 +315,11 @@ def _row(values: Iterable[float]) -> Array:
     return np.fromiter(values, dtype=np.float64)
 
 
-def kernel_table(kernels: Sequence[Sequence[tuple[float, float, float]]]) -> Array:
-    """The kernels of each layer as an array of shape (layers, kernels, 3), with 0 where is none."""
-    table = np.zeros((len(kernels), max(map(len, kernels), default=0), 3))
+def kernel_table(kernels: Sequence[Sequence[tuple[float, float, float, float]]]) -> Array:
+    """The kernels of each layer as an array of shape (layers, kernels, 4), with 0 where is none."""
+    table = np.zeros((len(kernels), max(map(len, kernels), default=0), 4))
     for place, some in enumerate(kernels):
-        table[place, : len(some)] = np.reshape(some, (len(some), 3))
+        table[place, : len(some)] = np.reshape(some, (len(some), 4))
     return table
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from made_machines import TWO_CARDS
 
+from gpu_studio.placement.layer_holds import Kernel
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
 from gpu_studio.placement.step_memory import ON_CARD, StepMemory
@@ -95,3 +96,83 @@ def test_that_each_micro_batch_that_is_under_way_keeps_the_shapes_of_its_loops()
     # The last card has one at a time, that before it two.
     assert more(4, 0) == round(ON_CARD * 2 * 5000)
     assert more(4, 1) == round(ON_CARD * 5000)
+
+
+def test_that_what_a_card_sends_back_for_both_terms_of_a_sum_is_one_gradient() -> None:
+    """It is sent twice from the same memory."""
+    first = GraphLayer("first", "Dense", output_bytes=700)
+    second = GraphLayer("second", "Dense", ("first",), output_bytes=700)
+    added = GraphLayer(
+        "added", "Add", ("first", "second"), output_bytes=700, gives_back=0, keeps_inputs=False
+    )
+    tail = GraphLayer("tail", "Dense", ("added",), trainable_bytes=90_000)
+    on: dict[GraphLayer, int] = {first: 0, second: 1, added: 2, tail: 2}
+    alone = round(ON_CARD * (2 * 90_000 + 32 * (700 + 700)))
+    assert held(on)["GPU:2"] == alone
+    # One of its own for each is sent back; so is the sum with what another layer gives for a term.
+    both = {first: 0, second: 1, replace(added, gives_back=2): 2, tail: 2}
+    assert held(both)["GPU:2"] == alone + round(ON_CARD * 32 * 700)
+    other = GraphLayer("other", "Dense", ("second",), keeps_inputs=False)
+    assert held({**on, other: 2})["GPU:2"] == alone + round(ON_CARD * 32 * 700)
+
+
+def test_that_a_gradient_is_not_on_a_card_that_it_passes_by_as_it_waits_for_others() -> None:
+    """As of two heads: what the nearer card has of the farther head's is on the first one."""
+    trunk = GraphLayer("trunk", "Conv2D", output_bytes=700)
+    near = GraphLayer("near", "Conv2D", ("trunk",), output_bytes=10, around_bytes=3000)
+    pool = GraphLayer("pool", "MaxPooling2D", ("near",), output_bytes=10, around_bytes=2000)
+    far = GraphLayer("far", "GlobalAveragePooling2D", ("trunk",), output_bytes=10)
+    there = (("far", "trunk"),)
+    seen = [trunk, *(replace(each, passed=there) for each in (near, pool)), far]
+    whole = round(ON_CARD * 32 * (700 + 3000))
+
+    def on(*layers: GraphLayer, cards: tuple[int, ...] = (0, 1, 1, 2)) -> int:
+        return held(dict(zip(layers, cards, strict=True)))["GPU:1"]
+
+    assert on(trunk, near, pool, far) == whole
+    assert on(*seen) == whole - round(ON_CARD * 32 * 700)
+    # It is where it is made, and where it waits; and where not all layers are known to meet it.
+    assert on(*seen, cards=(0, 1, 1, 1)) == whole
+    assert on(*seen, cards=(1, 1, 1, 2)) > whole - 32 * 700
+    assert on(trunk, seen[1], pool, far) == whole
+
+
+def test_that_all_that_several_cards_send_for_one_output_is_there_when_it_is_added_up() -> None:
+    """Three were predicted 0.71 of what the card held in each step."""
+    trunk = GraphLayer("trunk", "Dense", output_bytes=700, kept_bytes=700, around_bytes=1400)
+    one, two, three = (GraphLayer(name, "Dense", ("trunk",)) for name in ("one", "two", "three"))
+    both = round(ON_CARD * 32 * (100 + 1400))
+    assert held({trunk: 0, one: 1, two: 1, three: 1})["GPU:0"] == both
+    several = round(ON_CARD * 32 * (100 + 1400 + 700))
+    assert held({trunk: 0, one: 1, two: 2, three: 2})["GPU:0"] == several
+    # One that outlives its use is one of them. Where a layer here takes it, it is known of that.
+    late = replace(trunk, outlived_bytes=600)
+    assert held({late: 0, one: 1, two: 2, three: 2})["GPU:0"] == several
+    assert held({trunk: 0, one: 0, two: 1, three: 2})["GPU:0"] == both
+
+
+def test_that_a_gradient_outlives_its_use_where_no_layer_here_takes_the_output_too() -> None:
+    """What comes from elsewhere waited long before, and who received it is through."""
+    kernel = Kernel(500, 50_000, outlived=700)
+    trunk = GraphLayer(
+        "trunk", "Conv2D", output_bytes=700, around_bytes=1400, outlived_bytes=900,
+        kernels=(kernel,),
+    )  # fmt: skip
+    near, far = (GraphLayer(name, "Dense", ("trunk",)) for name in ("near", "far"))
+
+    def on(trunk: GraphLayer, *cards: int) -> int:
+        return held(dict(zip((trunk, near, far), cards, strict=True)))["GPU:0"]
+
+    # The kernel's moment is the fullest, and so is what is there then.
+    assert on(trunk, 0, 1, 1) == round(ON_CARD * (50_000 + 32 * (100 + 500 + 700)))
+    assert on(trunk, 0, 0, 1) == round(ON_CARD * (50_000 + 32 * (100 + 500)))
+    assert on(replace(trunk, kernels=()), 0, 1, 1) == round(ON_CARD * 32 * (100 + 1400 + 900))
+
+
+def test_that_a_thread_that_falls_behind_counts_where_the_batch_goes_in_one_piece() -> None:
+    """Of several micro-batches all else is seldom at its fullest at that moment."""
+    first = GraphLayer("first", "Dense", output_bytes=70, around_bytes=1400, behind_bytes=900)
+    far = GraphLayer("far", "Dense", ("first",))
+    assert held({first: 0, far: 1})["GPU:0"] == round(ON_CARD * 32 * (100 + 1400 + 900))
+    assert held({first: 0, far: 0})["GPU:0"] == round(ON_CARD * 32 * (100 + 1400))
+    assert held({first: 0, far: 1}, 2)["GPU:0"] < round(ON_CARD * 16 * (2 * 100 + 1400 + 900))

@@ -12,7 +12,6 @@ from gpu_studio.placement.layer_holds import (
     held_around,
     let_go,
     one_after_the_other,
-    outliving,
     spared_by_copies,
     with_copies,
 )
@@ -31,7 +30,7 @@ def test_that_the_fullest_of_several_orders_counts_for_what_is_held_around_a_lay
     found = held_around(StepGraph(FAN, results=(2, 3)), FAN, ["layer"] * 3, {})["layer"]
     # In their own order the first of the pair is gone when the largest is made.
     assert (found.passing, found.around) == (4 + 4 + 4, 4 + 4 + 4)
-    assert found.kernels == (Kernel(4 + 4 + 4, 7),)
+    assert found.kernels(found) == (Kernel(4 + 4 + 4, 7),)
 
 
 def test_that_the_batch_and_what_layers_before_keep_count_elsewhere() -> None:
@@ -47,7 +46,7 @@ def test_that_kernels_beside_which_another_needs_more_are_left_out() -> None:
     found = LayerHolds()
     for around, scratch in ((100, 90), (50, 80), (300, 20), (200, 20), (400, 0)):
         found.note(0, around, Size(scratch))
-    assert found.kernels == (Kernel(100, 90), Kernel(300, 20))
+    assert found.kernels(found) == (Kernel(100, 90), Kernel(300, 20))
     assert found.around == 400
 
 
@@ -55,23 +54,22 @@ def test_that_a_kernel_counts_for_the_few_samples_for_which_one_that_needs_more_
     found = LayerHolds()
     for around, scratch, least in ((100, 90, 64), (50, 80, 16), (40, 70, 32), (30, 60, 0)):
         found.note(0, around, Size(scratch, least=least))
-    assert found.kernels == (Kernel(100, 90, 64), Kernel(50, 80, 16), Kernel(30, 60))
+    expected = (Kernel(100, 90, 64), Kernel(50, 80, 16), Kernel(30, 60))
+    assert found.kernels(found) == expected
 
 
-def test_that_what_comes_back_to_a_layer_may_be_held_until_all_of_its_way_back_is_through() -> None:
-    """Alone, what it makes of it takes its place."""
-    back = (
-        Operation(makes=((0, Size(0, 4)),)),
-        Operation(takes=(0,), makes=((1, Size(0, 4)),), overwrites=True),
-        Operation(takes=(1,), makes=((2, Size(0, 3)),)),
-    )
-    layers, keeping = ["last", "first", "first"], {"first": 0, "last": 0}
-    alone = held_around(StepGraph(back, results=(2,)), back, layers, keeping)
-    later = outliving(back, layers, [True] * 3)
-    step = StepGraph([*back, *later], results=(2,))
-    late = held_around(step, back, layers, keeping, later)
-    assert (alone["first"].around, late["first"].around) == (4 + 3, 4 + 4 + 3)
-    assert (alone["first"].grown(late["first"]), alone["last"].grown(late["last"])) == (4, 0)
+def test_that_what_outlives_its_use_counts_beside_the_kernel_by_which_it_is_there() -> None:
+    """What is there yet at another moment does not meet the scratch memory of this one."""
+    alone, late = LayerHolds(), LayerHolds()
+    for found, moments in (
+        (alone, ((100, 90), (400, 0), (60, 80))),
+        (late, ((100, 90), (700, 0), (150, 80))),
+    ):
+        for around, scratch in moments:
+            found.note(0, around, Size(scratch))
+    assert alone.grown(late) == 300
+    # The second needs less, but beside more: either may be the fullest.
+    assert alone.kernels(late) == (Kernel(100, 90), Kernel(60, 80, outlived=90))
 
 
 POOLED = (

@@ -57,10 +57,11 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             passing_bytes=int(random.integers(0, 40_000)),
             around_bytes=int(random.integers(0, 2)) * (layer.kept_bytes + layer.output_bytes),
             kernels=(
-                Kernel(layer.kept_bytes // 2, scratch, least),
+                Kernel(layer.kept_bytes // 2, scratch, least, scratch % 7_000),
                 Kernel(layer.kept_bytes, scratch // 3),
             )[:kernels],
             outlived_bytes=int(random.integers(0, 20_000)),
+            behind_bytes=scratch % 9_000,
             spared_bytes=int(random.integers(0, 2)) * bool(layer.inputs) * layer.output_bytes // 2,
             lent_bytes=int(random.integers(0, 2)) * layer.kept_bytes // 3,
             output_kept_bytes=int(random.integers(0, 2))
@@ -68,6 +69,7 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             forward_bytes=int(random.integers(0, 2)) * int(random.integers(0, 40_000)),
             let_go_bytes=scratch % 2 * layer.kept_bytes // 2,
             gives_back=int(random.integers(0, 4)),
+            passed=tuple(pair for pair in given if passing.integers(0, 4)),
             added_up_bytes=layer.trainable_bytes // 2,
             row_bytes=scratch % 3 // 2 * layer.output_bytes,
             shape_bytes=scratch % 5 // 4 * layer.kept_bytes,
@@ -76,6 +78,8 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
         )
 
     assert model.graph is not None
+    passing = np.random.default_rng(len(model.graph.layers))
+    given = [(layer.name, taken) for layer in model.graph.layers for taken in layer.inputs]
     layers = tuple(known(each) for each in model.graph.layers)
     met: dict[str, MetOutputs] = {}
     for layer in layers:

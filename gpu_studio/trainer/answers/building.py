@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -320,39 +320,20 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
     weights, own = placeable.layer.weights, placeable.layer.trainable_weights
     trainable = [variable for variable in weights if id(variable) in trained]
     frozen = not placeable.layer.trainable or bool(own and not trainable)
+    known = {each.name: getattr(costs, each.name) for each in fields(costs)}
+    known["meets"] = tuple(each for each in costs.meets if {*each} <= {*placeable.inputs})
     return GraphLayer(
         name=placeable.path,
         kind=type(placeable.layer).__name__,
         inputs=placeable.inputs,
-        output_shape=costs.output_shape,
         parameters=sum(math.prod(v.shape) for v in weights),
         trainable=sum(math.prod(v.shape) for v in trainable),
         weight_bytes=sum(map(_bytes, weights)),
         trainable_bytes=sum(map(_bytes, trainable)),
-        output_bytes=costs.output_bytes,
-        output_kept_bytes=costs.output_kept_bytes,
-        kept_bytes=costs.kept_bytes,
-        passing_bytes=costs.passing_bytes,
-        forward_bytes=costs.forward_bytes,
-        let_go_bytes=costs.let_go_bytes,
-        around_bytes=costs.around_bytes,
-        kernels=costs.kernels,
-        outlived_bytes=costs.outlived_bytes,
-        spared_bytes=costs.spared_bytes,
-        lent_bytes=costs.lent_bytes,
-        gives_back=costs.gives_back,
-        row_bytes=costs.row_bytes,
-        shape_bytes=costs.shape_bytes,
-        added_up_bytes=costs.added_up_bytes,
-        keeps_inputs=costs.keeps_inputs,
-        meets=tuple(each for each in costs.meets if {*each} <= {*placeable.inputs}),
-        met_outputs=costs.met_outputs,
-        flops_forward=costs.flops_forward,
-        flops_backward=costs.flops_backward,
         normalises_apart=is_apart(placeable.layer),
         frozen=frozen,
         made_frozen=made_frozen(model, placeable.path, now=frozen),
-        convolves=costs.convolves,
+        **known,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from gpu_studio.placement.layer_holds import Kernel, MetOutputs
+from gpu_studio.placement.layer_holds import Kernel, MetOutputs, Passing
 from gpu_studio.placement.step_memory import StepMemory
 
 
@@ -15,10 +15,11 @@ class LayerCosts:
     """The costs of one layer per sample, and its first output's shape without the batch axis.
 
     `kernels` are those that need scratch memory on a card, see `LayerHolds`; `output_kept_bytes`,
-    `forward_bytes`, `let_go_bytes`, `outlived_bytes`, `spared_bytes`, `lent_bytes`, `gives_back`,
-    `row_bytes` and `shape_bytes` as in `GraphLayer`. `added_up_bytes` are the gradients that its
-    loops add up. `keeps_inputs` says whether its backward pass needs what it takes; `meets`,
-    `met_outputs` as in `GraphLayer`. It `convolves` if any of its operations is a convolution.
+    `forward_bytes`, `let_go_bytes`, `outlived_bytes`, `behind_bytes`, `spared_bytes`,
+    `lent_bytes`, `gives_back`, `passed`, `row_bytes` and `shape_bytes` as in `GraphLayer`.
+    `added_up_bytes` are the gradients that its loops add up. `keeps_inputs` says whether its
+    backward pass needs what it takes; `meets`, `met_outputs` as in `GraphLayer`. It `convolves` if
+    any of its operations is a convolution.
     """
 
     output_shape: tuple[int | None, ...] = ()
@@ -30,10 +31,12 @@ class LayerCosts:
     let_go_bytes: int = 0
     around_bytes: int = 0
     outlived_bytes: int = 0
+    behind_bytes: int = 0
     spared_bytes: int = 0
     kernels: tuple[Kernel, ...] = ()
     lent_bytes: int = 0
     gives_back: int = 0
+    passed: tuple[Passing, ...] = ()
     row_bytes: int = 0
     shape_bytes: int = 0
     added_up_bytes: int = 0

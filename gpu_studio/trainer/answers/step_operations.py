@@ -14,11 +14,11 @@ from typing import Any
 
 from gpu_studio.placement.layer_holds import (
     LayerHolds,
+    Passing,
     becoming,
     before_others,
     held_around,
     let_go,
-    outliving,
     spared_by_copies,
 )
 from gpu_studio.placement.liveness import (
@@ -30,6 +30,8 @@ from gpu_studio.placement.liveness import (
     history,
     in_one_queue,
 )
+from gpu_studio.placement.passing_gradients import PassingGradients
+from gpu_studio.placement.received_gradients import ReceivedGradients
 from gpu_studio.placement.rehearsal import BEHIND_S
 from gpu_studio.placement.step_memory import highest
 from gpu_studio.trainer.answers.graph_tensors import (
@@ -167,6 +169,7 @@ class Graph:
         backward: Sequence[bool],
         *,
         outlived: bool = False,
+        behind: bool = False,
     ) -> dict[str, LayerHolds]:
         """Return what is held on a card while each layer's operations run.
 
@@ -174,14 +177,28 @@ class Graph:
         before it does. What a layer draws it draws when it has its input. `kept` are the tensors
         that the backward pass needs, and `keeping` the bytes of them a sample of each layer, in
         order. What comes back to a layer may be `outlived` by its use there, as where it comes from
-        another card. Which operations go `backward` is given.
+        another card, or threads that take it may be `behind`. Which operations go `backward` is
+        given.
         """
         operations = self._in_turn(self._filters_first(), layers)
-        later = outliving(operations, layers, backward) if outlived else []
-        every, gone = [*operations, *later], let_go(operations, layers, backward, kept)
-        lasting = self._lasting(operations, kept)
-        step = StepGraph(every, results=self.results, kept=lasting, given=self.given)
-        return held_around(step, operations, layers, keeping, later, gone)
+        gone, lasting = let_go(operations, layers, backward, kept), self._lasting(operations, kept)
+        step = StepGraph(operations, results=self.results, kept=lasting, given=self.given)
+        waiting = PassingGradients(operations, layers, backward).end
+        if not (outlived or behind):
+            return held_around(step, operations, layers, keeping, gone, waiting=waiting)
+        came = ReceivedGradients(operations, layers, backward)
+        orders, still = came.orders(), came.still
+        if behind:
+            orders, still = came.orders_behind(), came.still_behind
+        return held_around(
+            step, operations, layers, keeping, gone, orders=orders, still=still, waiting=waiting
+        )
+
+    def passing_gradients(
+        self, layers: Sequence[str], backward: Sequence[bool]
+    ) -> dict[Passing, int]:
+        """Return the gradients that wait for others of the same output, with their bytes."""
+        return PassingGradients(self.as_on("GPU"), layers, backward).sizes
 
     def spared(
         self,

@@ -122,13 +122,15 @@ class _Step:
         going_back = list(map(self._is_backward, self.graph.operations))
         held = self.graph.held(among, paths, keeping, going_back)
         late = self.graph.held(among, paths, keeping, going_back, outlived=True)
+        behind = self.graph.held(among, paths, keeping, going_back, behind=True)
         spared = self.graph.spared(held, among, paths, keeping, going_back)
         ahead = held_forward(self.graph.as_on("GPU"), paths, going_back, among | self.graph.given)
-        moved = self._moved_forward()
+        moved, passing = self._moved_forward(), self.graph.passing_gradients(paths, going_back)
         once = {path for path, calls in self._trace.outputs.items() if len(calls) == 1}
         whole = {}
         for path, each in found.items():
             holds, more = held.get(path, LayerHolds()), moved.get(path, 0)
+            later, far = late.get(path, holds), behind.get(path, holds)
             forward = ahead.get(path, HeldForward()) if path in once else HeldForward()
             whole[path] = replace(
                 each,
@@ -137,9 +139,13 @@ class _Step:
                 forward_bytes=forward.beyond,
                 let_go_bytes=forward.let_go,
                 around_bytes=holds.around + more,
-                outlived_bytes=holds.grown(late.get(path, holds)),
+                outlived_bytes=holds.grown(later),
+                behind_bytes=min(holds.grown(far), later.grown(far)),
+                passed=tuple(sorted(holds.passed(passing) & later.passed(passing))),
                 spared_bytes=spared.get(path, 0) if path in once else 0,
-                kernels=tuple(each._replace(beside=each.beside + more) for each in holds.kernels),
+                kernels=tuple(
+                    each._replace(beside=each.beside + more) for each in holds.kernels(later)
+                ),
             )
         return whole
 
