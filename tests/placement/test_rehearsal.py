@@ -250,6 +250,19 @@ def test_that_a_leap_is_found_where_half_way_to_the_next_batch_lies_on_the_line(
     assert abs(memory.peak(33) - UNREHEARSED * 1100 * MIB) < MIB
 
 
+@pytest.mark.parametrize("batch", [7, 13])
+def test_that_small_batches_are_each_looked_at_for_a_sample_more_changes_much(
+    batch: int, monkeypatch
+) -> None:
+    def given_out(_requests, samples, *_about) -> int:
+        return MIB * (1000 + 40 * (samples == batch))
+
+    monkeypatch.setattr(rehearsal, "_most", given_out)
+    step = [Operation(makes=((1, Size(0, 4)),)), Operation(takes=(1,))]
+    memory = on_cpu(step, alike_all, TensorKinds(), threads=1)
+    assert abs(memory.peak(batch) - UNREHEARSED * 1040 * MIB) < MIB
+
+
 def test_that_weights_that_are_drawn_leave_other_memory_than_filled_ones() -> None:
     steps = []
     for drawn in (False, True):
