@@ -19,17 +19,21 @@ _ELEMENTWISE = OVERWRITING - {
     "BiasAdd",
     "SparseSoftmaxCrossEntropyWithLogits",
 }
+_PRODUCTS = ("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 
 
 def flops(operation: Any) -> float:
     """The floating-point operations of one operation of a graph.
 
     A multiplication and an addition count as two. The numbers are those of TensorFlow's own
-    profiler (`RegisterStatistics(…, "flops")`). Where it has none, an elementwise operation counts
-    one for each element, and an `Einsum` two for each of its products. Loops are not looked into.
+    profiler (`RegisterStatistics(…, "flops")`), but for products of many matrices, which it takes
+    for untransposed. Where it has none, an elementwise operation counts one for each element, and
+    an `Einsum` two for each of its products. Loops are not looked into.
     """
     if operation.type == "Einsum":
         return _einsum(operation)
+    if operation.type in _PRODUCTS:
+        return _product(operation)
     try:
         counted = ops.get_stats_for_node_def(operation.graph, operation.node_def, "flops").value
     except (ValueError, AttributeError, ZeroDivisionError):  # a shape that is not known
@@ -50,6 +54,15 @@ def _einsum(operation: Any) -> float:
             return 2.0 * _elements(operation.outputs[0])
         sizes.update(zip(labels, tensor.shape.as_list(), strict=True))
     return 2.0 * math.prod(size or 1 for size in sizes.values())
+
+
+def _product(operation: Any) -> float:
+    """Return two FLOPs for each number of a row of the first matrix with each of the output."""
+    shape = operation.inputs[0].shape
+    if not shape.rank:
+        return 0.0
+    summed = shape[-2 if operation.get_attr("adj_x") else -1] or 0
+    return 2.0 * summed * _elements(operation.outputs[0])
 
 
 def _elements(tensor: Any) -> int:
