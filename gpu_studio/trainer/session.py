@@ -225,20 +225,20 @@ def _default_steps(
     by: By,
 ) -> Program:
     """The program of a model that learns by its outputs."""
-    seed, phases = plan.training.seed, plan.training.phases
+    seed = plan.training.seed
     with tf.device(spread.made_on), spread.strategy.scope():
         # Asked of the whole model: once its layers are split, only the program can run it.
         learners = keras_objects.learners_of(plan.training, dataset, model)
         mixing = () if spread.placement is None else mixing_apart(model, dataset, cut, placed=True)
         for said in (*warnings_of(plan, dataset, learners), *mixing):
             tell(said)
-        refuse_layers_of_phases(model, phases)
+        refuse_layers_of_phases(model, plan.training.phases)
         inner = _inner_metrics(dataset, model, spread, cut, tell)
         placed = _placed(spread, logical, model)
         total = steps * plan.training.first_epochs
         optimizer = keras_objects.make_optimizer(plan.training, steps, total, model)
         # Built here and not by the first step, so that slots are on their variables' devices.
-        optimizer.build((placed or model).trainable_variables)
+        keras_objects.build_optimizer(optimizer, placed or model, plan.training, model)
     loss, meters = _measuring(plan, dataset, learners, inner)
     odd = odd_warnings(dataset, learners, loss.heads)
     for event in (*odd, *measured_events(loss, meters, cut.replicas, placed=placed is not None)):

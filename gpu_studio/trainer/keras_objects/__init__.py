@@ -16,7 +16,12 @@ from gpu_studio.trainer.keras_objects.objective import (
     learners_of,
     make_objective,
 )
-from gpu_studio.trainer.keras_objects.optimizers import averages, make_optimizer, optimizer_name
+from gpu_studio.trainer.keras_objects.optimizers import (
+    averages,
+    build_optimizer,
+    make_optimizer,
+    optimizer_name,
+)
 
 __all__ = [
     "Head",
@@ -25,6 +30,7 @@ __all__ = [
     "OutputForm",
     "SampleLoss",
     "averages",
+    "build_optimizer",
     "class_weights",
     "counts_as_compiled",
     "is_lone_softmax",

@@ -13,7 +13,7 @@ from gpu_studio.plan import Training
 from gpu_studio.plan.catalogue import SCHEDULES, steps_of
 from gpu_studio.plan.keras_objects import COMPILED, OPTIMIZERS, keras_name, optimizer_named
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
-from gpu_studio.trainer.keras_objects.as_compiled import compiled_optimizer
+from gpu_studio.trainer.keras_objects.as_compiled import compiled_optimizer, keeps_optimizer
 from gpu_studio.trainer.keras_objects.named import (
     construct,
     itself_or_made,
@@ -200,6 +200,27 @@ def make_optimizer(
             optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
     _check_strategy(optimizer, tf.distribute.get_strategy())
     return optimizer
+
+
+def build_optimizer(optimizer: Any, trained: Any, training: Training, model: Any) -> None:
+    """Make the slots of the optimizer for what is `trained`: the model, or its placed layers.
+
+    An optimizer that `model` was compiled with may have trained it before, or be loaded with it:
+    then this one goes on from its steps and slots, as by `fit`.
+    """
+    variables = trained.trainable_variables
+    optimizer.build(variables)
+    before = compiled_optimizer(model) if keeps_optimizer(training, model) else None
+    if before is None or before is optimizer or not before.built:
+        return
+    if [each.path for each in variables] != [each.path for each in model.trainable_variables]:
+        return
+    pairs = list(zip(before.variables, optimizer.variables, strict=False))
+    if len(before.variables) == len(optimizer.variables) and all(
+        old.shape == new.shape for old, new in pairs
+    ):
+        for old, new in pairs:
+            new.assign(keras.ops.convert_to_numpy(old))
 
 
 def optimizer_name(optimizer: Any) -> str:
