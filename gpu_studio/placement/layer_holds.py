@@ -312,15 +312,19 @@ def before_others(
     of both is there when a layer behind it is computed, and it is the one that is kept.
     """
     needs, found = _needs(operations), list(operations)
+    taking: dict[str, list[tuple[int, int]]] = {}
+    for place, some in enumerate(needs):
+        for before in some:
+            taking.setdefault(layers[before], []).append((place, before))
     for layer in dict.fromkeys(layers[place] for place in sorted(early)):
         own = {place for place in early if layers[place] == layer}
         ends = own.difference(*(needs[place] for place in own))
         first = {*own}
         for place in range(max(own), -1, -1):
             first |= needs[place] if place in first else set()
-        for place, some in enumerate(needs):
-            takes = any(layers[before] == layer and before not in own for before in some)
-            if takes and layers[place] != layer and place not in first:
+        takers = {place for place, before in taking.get(layer, ()) if before not in own}
+        for place in takers - first:
+            if layers[place] != layer:
                 found[place] = replace(found[place], after=(*found[place].after, *sorted(ends)))
     return found
 

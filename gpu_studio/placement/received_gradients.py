@@ -54,6 +54,10 @@ class ReceivedGradients:
             if backward[place] and layer:
                 self._ends.setdefault(layer, set()).add(place)
         self._coming = {layer: self._back_to(layer, some) for layer, some in self._ends.items()}
+        self._receiving = {
+            layer: {x for each in some for x in each.takers & self._ends[layer]}
+            for layer, some in self._coming.items()
+        }
 
     def orders(self) -> Iterator[Iterator[Turn]]:
         """Orders of the operations as on a card, also one layer after the other."""
@@ -83,8 +87,8 @@ class ReceivedGradients:
 
     def still_behind(self, layer: str, place: int, ended: Collection[int]) -> int:
         """The same where threads that have fallen behind begin then, and make more."""
-        own = {x for each in self._coming.get(layer, ()) for x in each.takers & self._ends[layer]}
-        begun = [x for x in own - {place, *ended} if self._needs[x].issubset(ended)]
+        waiting = (x for x in self._receiving.get(layer, ()) if x != place and x not in ended)
+        begun = (x for x in waiting if self._needs[x].issubset(ended))
         return self.still(layer, place, ended) + sum(map(self._made, begun))
 
     def _made(self, place: int) -> int:
