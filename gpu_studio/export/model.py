@@ -66,7 +66,7 @@ def ends_in_logits(model):
     if kind in ("Softmax", "Sigmoid") or activation in ("softmax", "sigmoid"):
         return False
     # The last layer may pass on or mix the result of a softmax: the outputs decide.
-    samples = np.ones((model.input_shape[0] or 8, *model.input_shape[1:]), "$dtype")
+    samples = np.ones((model.input_shape[0] or 1, *model.input_shape[1:]), "$dtype")
     with keras.StatelessScope():  # it leaves the model as it is
         (outputs,) = keras.tree.flatten(model(samples, training=False))
     outputs = np.asarray(keras.ops.cast(outputs, "float32"))

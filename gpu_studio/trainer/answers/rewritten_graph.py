@@ -22,9 +22,11 @@ from tensorflow.python.framework import importer
 from tensorflow.python.grappler import cluster, tf_optimizer
 from tensorflow.python.ops import handle_data_util
 
+from gpu_studio.common.figures import MIB
+
 _AS_THEY_ARE = ["remapping", "function_optimization", "implementation_selector"]
 """Passes that change no memory: what they join is computed in the same memory when it is apart."""
-_LARGE = 10 * 2**20
+_LARGE = 10 * MIB
 """Bytes above which it does not compute what is larger than all that it is computed from."""
 _OF_ONE_NUMBER = ("Fill", "OnesLike", "ZerosLike")
 """What these give is kept as one number, however large it is."""
