@@ -179,7 +179,7 @@ def facts_of(
         return _of_own_steps(_graph(model, dataset, layers, {}), model, own)
     optimizer = keras_objects.make_optimizer(training, _STEPS, _STEPS, model)
     slots, shared = _slots(optimizer, model, layers)
-    learners = keras_objects.learners_of(training, dataset, model)
+    learners = _learners_of(training, dataset, model)
     loss = keras_objects.make_objective(learners)
     program = _program(model, optimizer, loss)
     trace = trace_step(program, dataset, layers)
@@ -200,6 +200,13 @@ def facts_of(
         notes=_odd(dataset, learners, loss.heads),
         xla=xla_facts(model),
     )
+
+
+def _learners_of(
+    training: plans.Training, dataset: Dataset, model: Any
+) -> list[keras_objects.Learner]:
+    with keras_objects.without_samples():
+        return keras_objects.learners_of(training, dataset, model)
 
 
 def _program(model: Any, optimizer: Any, loss: Any) -> Program:

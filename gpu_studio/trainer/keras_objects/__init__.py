@@ -6,7 +6,7 @@ from gpu_studio.trainer.keras_objects.compiled import (
     make_loss,
     make_metrics,
 )
-from gpu_studio.trainer.keras_objects.forms import OutputForm, is_lone_softmax
+from gpu_studio.trainer.keras_objects.forms import OutputForm, is_lone_softmax, without_samples
 from gpu_studio.trainer.keras_objects.objective import (
     Head,
     Learner,
@@ -41,4 +41,5 @@ __all__ = [
     "make_objective",
     "make_optimizer",
     "optimizer_name",
+    "without_samples",
 ]

@@ -5,6 +5,9 @@ Outputs are logits unless the model itself ends in a softmax or sigmoid.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,10 +199,30 @@ _RANDOM = (
 )
 
 
+_without_samples: ContextVar[bool] = ContextVar("_without_samples", default=False)
+
+
+@contextmanager
+def without_samples() -> Iterator[None]:
+    """Compute nothing meanwhile where the last layer tells that it gives scores.
+
+    A large model may not be computed on a machine that is only asked about it. A run computes it
+    all the same: the memory that this leaves to its steps is predicted.
+    """
+    before = _without_samples.set(True)
+    try:
+        yield
+    finally:
+        _without_samples.reset(before)
+
+
 def _ending(model: keras.Model, dataset: Dataset, output: int) -> str:
     """Return what an output of the model ends in: softmax, sigmoid, or empty."""
     made = model.outputs[output]
-    return _named_ending(made) or ("" if _is_affine(made) else _seen_ending(model, dataset, output))
+    if named := _named_ending(made):
+        return named
+    known = _without_samples.get() and _is_affine(made)
+    return "" if known else _seen_ending(model, dataset, output)
 
 
 def _named_ending(tensor: Any) -> str:
@@ -211,10 +234,7 @@ def _named_ending(tensor: Any) -> str:
 
 
 def _is_affine(tensor: Any) -> bool:
-    """Return whether a layer of Keras' own made it that multiplies by random weights, and adds.
-
-    Then nothing need be computed, for which a large model takes much memory.
-    """
+    """Return whether a layer of Keras' own made it that multiplies by random weights, and adds."""
     last = _maker(tensor)
     if type(last) not in _AFFINE or last.activation is not keras.activations.linear:
         return False

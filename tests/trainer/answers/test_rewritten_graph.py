@@ -66,7 +66,7 @@ def test_that_what_is_computed_from_samples_or_drawn_is_no_constant() -> None:
 WATCHED: list[str] = []
 
 
-def asked_about(last):
+def asked_about(last, question=None):
     """The facts about a model of 64 units whose calls are noted, with this last layer."""
     import keras
 
@@ -80,7 +80,10 @@ def asked_about(last):
     WATCHED.clear()
     inputs = keras.Input((64,))
     model = keras.Model(inputs, last(Watched()(inputs)))
-    return building.facts_of(Training(), made_data.classes((64,), 4), model, rehearsed=False)
+    data = made_data.classes((64,), 4)
+    if question is not None:
+        return question(Training(), data, model)
+    return building.facts_of(Training(), data, model, rehearsed=False)
 
 
 def test_that_slots_take_no_memory_where_somebody_asks(monkeypatch) -> None:
@@ -105,9 +108,13 @@ def test_that_slots_take_no_memory_where_somebody_asks(monkeypatch) -> None:
     assert not any(has_value.values())
 
 
-def test_that_no_samples_are_computed_where_the_last_layer_tells_that_it_gives_scores() -> None:
+def test_that_only_runs_compute_samples_where_the_last_layer_tells_that_it_gives_scores() -> None:
     import keras
 
+    from gpu_studio.trainer.keras_objects import learners_of
+
+    asked_about(keras.layers.Dense(4), learners_of)
+    assert "EagerTensor" in WATCHED, "the memory that this leaves is predicted"
     asked_about(keras.layers.Dense(4))
     assert "EagerTensor" not in WATCHED
     asked_about(keras.layers.Dense(4, kernel_initializer="zeros"))
