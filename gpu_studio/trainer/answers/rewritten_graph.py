@@ -22,12 +22,15 @@ from tensorflow.python.framework import importer
 from tensorflow.python.grappler import cluster, tf_optimizer
 from tensorflow.python.ops import handle_data_util
 
-from gpu_studio.common.figures import MIB
+from gpu_studio.common.figures import KIB, MIB
 
 _AS_THEY_ARE = ["remapping", "function_optimization", "implementation_selector"]
 """Passes that change no memory: what they join is computed in the same memory when it is apart."""
 _LARGE = 10 * MIB
-"""Bytes above which it does not compute what is larger than all that it is computed from."""
+"""Bytes of a constant above which its value is kept from it."""
+_GROWING = 100 * KIB
+"""Bytes above which it computes nothing that is larger than all that it is computed from: that is
+`kMaxConstantSize` in TensorFlow's `constant_folding.cc`."""
 _OF_ONE_NUMBER = ("Fill", "OnesLike", "ZerosLike")
 """What these give is kept as one number, however large it is."""
 _UNCOMPUTED, _EQUAL = "FakeParam", "_equal"
@@ -164,7 +167,7 @@ def _is_computed(op: Any, sizes: Mapping[Any, int]) -> bool:
     if not all(x.shape.is_fully_defined() and x.dtype.size for x in op.outputs):
         return False
     given, made = (sum(map(_bytes, several)) for several in (op.inputs, op.outputs))
-    return op.type in _OF_ONE_NUMBER or made <= max(given, _LARGE)
+    return op.type in _OF_ONE_NUMBER or made <= max(given, _GROWING)
 
 
 def _bytes(tensor: Any) -> int:

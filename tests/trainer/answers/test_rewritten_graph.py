@@ -10,8 +10,8 @@ from gpu_studio.plan import Training
 pytestmark = pytest.mark.slow
 
 STEPS = 64
-FEW, MANY = 16, 200_000
-"""Samples of which a mask has 64 KiB, and 800 MiB."""
+FEW, MANY = 16, 3000
+"""Samples of which a mask has 64 KiB, and 12 MiB."""
 
 
 def traced(samples: int):
@@ -61,6 +61,28 @@ def test_that_what_is_computed_from_samples_or_drawn_is_no_constant() -> None:
 
     given = tf.TensorSpec((MANY, STEPS, STEPS))
     assert large_constants(step.get_concrete_function(given).graph) == []
+
+
+@pytest.mark.parametrize(("steps", "constant"), [(300, True), (400, False)])
+def test_that_a_mask_is_a_constant_up_to_the_size_to_which_tensorflow_makes_it_one(steps, constant):
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.rewritten_graph import large_constants, rewritten
+
+    def traced_for(samples):
+        @tf.function(autograph=False)
+        def step(scores):
+            seen = tf.range(steps)[:, None] >= tf.range(steps)
+            every = tf.logical_and(tf.ones_like(scores, tf.bool), seen)
+            return tf.where(every, scores, 0.0)
+
+        return step.get_concrete_function(tf.TensorSpec((samples, steps, steps))).graph
+
+    few, many = traced_for(2), traced_for(120)
+    found = shown(rewritten(few))
+    assert (("LogicalAnd", "Const", ()) in found) is constant
+    assert len(large_constants(many)) == constant
+    assert shown(rewritten(many)) == found
 
 
 WATCHED: list[str] = []
