@@ -19,7 +19,16 @@ import tomli_w
 from gpu_studio.common.safe_files import opened, write_output
 from gpu_studio.common.toml_text import NestedTooDeeplyError, toml_tables
 from gpu_studio.plan.references import SUFFIX
-from gpu_studio.plan.scripts import BY_HAND, TUNED, call_in, mistake_in, plan_of, searched_in
+from gpu_studio.plan.scripts import (
+    BY_HAND,
+    OF_KERAS_2,
+    TUNED,
+    call_in,
+    mistake_in,
+    older_fit,
+    plan_of,
+    searched_in,
+)
 from gpu_studio.plan.tables import LISTS, SECTIONS, from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, printable
 
@@ -118,6 +127,8 @@ def _python(path: Path, source: str, content: bytes) -> Problem:
         )
     if line := searched_in(content):
         return Problem(source, "a search with KerasTuner", TUNED.format(line=line))
+    if place := older_fit(path, content):
+        return Problem(source, "a program of Keras 2", OF_KERAS_2.format(place=place))
     trains = b"train_on_batch" in content or b"GradientTape" in content
     by_hand = f". {BY_HAND}" if trains else ""
     return Problem(

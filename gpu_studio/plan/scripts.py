@@ -37,6 +37,11 @@ TUNED = (
     "script without the search, and compare settings of its plan by `gpu-studio study new`"
 )
 """The message for a script that searches settings with KerasTuner."""
+OF_KERAS_2 = (
+    "fit_generator {place} is of Keras 2, and not in Keras 3: call fit, which takes the generator "
+    "and the rest by the same names (workers and max_queue_size are given to a PyDataset)"
+)
+"""The message for a script that trains by what Keras no longer has."""
 OF_KERAS = frozenset({"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"})
 """One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
 _FROM_NONE = ("epochs", "initial_epoch")
@@ -220,7 +225,20 @@ def searched_in(code: bytes) -> int:
     if not {"keras_tuner", "kerastuner"} & {each.partition(".")[0] for each in names}:
         return 0
     called = [each for each in nodes if isinstance(each, ast.Call)]
-    return next((each.lineno for each in called if _is_search(each.func)), 0)
+    return next((each.lineno for each in called if _method(each.func) == "search"), 0)
+
+
+def older_fit(path: Path, code: bytes) -> str:
+    """Where the file at `path`, or a module beside it, trains by `fit_generator`: `in line 12`.
+
+    Empty if neither does.
+    """
+    for module, text in [(None, code), *_code_beside(path)]:
+        called = [each for each in ast.walk(_tree(text)) if isinstance(each, ast.Call)]
+        lines = [each.lineno for each in called if _method(each.func) == "fit_generator"]
+        if lines:
+            return f"in line {min(lines)}{f' of {module.name}' if module else ''}"
+    return ""
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -233,8 +251,8 @@ def _imported(node: ast.AST) -> list[str]:
     return [node.module or "", *(f"{node.module or ''}.{each}".strip(".") for each in names)]
 
 
-def _is_search(func: ast.expr) -> bool:
-    return isinstance(func, ast.Attribute) and func.attr == "search"
+def _method(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else ""
 
 
 def mistake_in(code: bytes) -> str:
@@ -254,7 +272,7 @@ def _of_same(one: ast.Call, other: ast.Call) -> bool:
 
 
 def _is_fit(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == FIT
+    return _method(call.func) == FIT
 
 
 def is_of_keras(node: ast.AST) -> bool:
@@ -315,7 +333,12 @@ def _strategy(node: ast.AST) -> str:
 
 
 def as_in_plan(name: str, value: Any) -> Any:
-    """How a plan has `value` of an argument of `fit`; None if no plan can have it."""
+    """How a plan has `value` of an argument of `fit`; None if no plan can have it.
+
+    Steps may be a whole float, as `np.ceil(samples / size)` gives them: Keras 2 took these.
+    """
+    if "steps" in name and isinstance(value, float) and value.is_integer():
+        value = int(value)
     try:
         if name == WEIGHTS:
             return {str(operator.index(key)): float(each) for key, each in value.items()}

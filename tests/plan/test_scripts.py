@@ -335,6 +335,9 @@ def test_that_only_a_script_that_gives_the_data_can_be_left_something() -> None:
     [
         ("epochs", np.int64(3), 3),
         ("epochs", 2.0, None),
+        ("steps_per_epoch", np.ceil(2.5), 3),
+        ("steps_per_epoch", 2.5, None),
+        ("validation_steps", 2.0, 2),
         ("epochs", 0, 0),
         ("initial_epoch", 3, 3),
         ("initial_epoch", -1, None),
@@ -373,6 +376,24 @@ def test_that_a_search_of_kerastuner_is_refused_with_its_line(tmp_path: Path, te
     with pytest.raises(PlanError, match="search in line 3 trains many models, and a run trains"):
         plans.load(script)
     assert read("import re\nre.search(a, b)\nm.fit(x, epochs=3)") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("model.compile()\nmodel.fit_generator(gen, epochs=2)\n", "in line 2 is of"),
+        ("from loops import go\ngo()\n", "in line 3 of loops.py is of"),
+    ],
+)
+def test_that_a_program_of_keras_2_is_refused_with_the_line_of_its_fit_generator(
+    tmp_path: Path, text: str, place: str
+) -> None:
+    script = tmp_path / "start.py"
+    script.write_text(text)
+    module = "def go():\n    model = build()\n    model.fit_generator(gen, epochs=2)\n"
+    (tmp_path / "loops.py").write_text(module)
+    with pytest.raises(PlanError, match=f"{place} Keras 2, .* call fit, which takes the generator"):
+        plans.load(script)
 
 
 def test_that_a_plan_takes_a_script_and_keeps_its_devices() -> None:

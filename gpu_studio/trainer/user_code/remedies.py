@@ -14,6 +14,7 @@ from typing import Any
 
 from gpu_studio.common.python_syntax import parsed
 from gpu_studio.plan import nearest
+from gpu_studio.trainer.user_code.older_keras import advice_on_older
 
 _ADVICE = (
     (
@@ -110,6 +111,10 @@ _ADVICE = (
         "Keras gives a layer its samples, and a loss y_true and y_pred: let call take these.",
     ),
     (
+        r"^A KerasTensor cannot be used as input to a TensorFlow function",
+        "Between layers compute by keras.ops, or in the call of a layer: keras.layers.Lambda(…).",
+    ),
+    (
         r"missing a required argument|\bcall\(\) missing .* required positional argument",
         "Keras gives samples, and training and mask if asked for: give the rest a default.",
     ),
@@ -132,7 +137,7 @@ _ADVICE = (
 def advice_on(words: str) -> str:
     """Return what helps against an error of these words; empty if nothing is known."""
     known = (advice for pattern, advice in _ADVICE if re.search(pattern, words))
-    return next(known, "") or _meant(words)
+    return next(known, "") or advice_on_older(words) or _meant(words)
 
 
 _UNKNOWN = re.compile(r"^Could not interpret (\w+)(?: function)? identifier: (?:the class )?(\w+)$")

@@ -17,6 +17,7 @@ from gpu_studio.plan import nearest, printable
 from gpu_studio.plan.scripts import fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import own_folders
+from gpu_studio.trainer.user_code.older_keras import in_place_of_module
 from gpu_studio.trainer.user_code.remedies import advice_on, line_about, without_body
 
 _LONGEST = 300
@@ -175,13 +176,16 @@ def _module_missing(name: str, where: Path, line: int) -> tuple[str, list[str]]:
         if close
         else []
     )
+    older = in_place_of_module(name)
     if top != name and _is_there(top):
         message = f"{needs}, which {top} does not have."
-        return message, [f"Look for it in the version of {top} that is installed.", *meant]
+        look = older or f"Look for it in the version of {top} that is installed."
+        return message, [look, *meant]
     message = f"{needs}, which is not installed for {sys.executable}."
     return message, [
         *meant,
-        (
+        older
+        or (
             f"If its name is right, install it: {sys.executable} -m pip install "
             f"{_PACKAGES.get(top, top)}"
         ),
