@@ -46,6 +46,7 @@ from gpu_studio.trainer.session_events import devices_event, layer_event, measur
 from gpu_studio.trainer.sized_steps import undivided
 from gpu_studio.trainer.target_words import odd_warnings, warnings_before, warnings_of
 from gpu_studio.trainer.team import ALONE, Team
+from gpu_studio.trainer.user_code.scripts import left_out
 from gpu_studio.trainer.xla import XLA, By, compiles, runs_on
 
 PHASE = "phase"
@@ -190,6 +191,8 @@ def _built(
     refuse_unkept_states(plan, model, dataset, cut, served=spread.served is not None)
     for note in notes_on(plan, model, dataset, dataset.train.range(), whole=True):
         tell(events.Warned(message=note.text, suggestion=note.why))
+    for sentence in left_out(plan):
+        tell(events.Log(message=sentence))
     steps, stream = passes.steps_per_epoch or 0, dataset.train.stream
     by = compiles(plan, model, runs_on(spread.replicas, stream), tell, before)
     if own_in_steps(model):

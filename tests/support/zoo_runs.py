@@ -36,7 +36,7 @@ class Trained:
     """What became of a program: measures of each epoch, weights, ends of the epochs (s).
 
     `tested` is what was measured at the end. `refused` and `crashed` say why it did not train,
-    `warned` what was to be thought of, `advice` what to do.
+    `warned` what was to be thought of, `advice` what to do, `logged` what else was said.
     """
 
     epochs: list[dict[str, Any]] = field(default_factory=list)
@@ -45,6 +45,7 @@ class Trained:
     refused: str = ""
     crashed: str = ""
     warned: Sequence[str] = ()
+    logged: Sequence[str] = ()
     advice: Sequence[str] = ()
     trace: str = ""
     tested: Mapping[str, float | None] = field(default_factory=dict)
@@ -142,6 +143,7 @@ def _told(ended: Finished) -> Trained:
         weights,
         marks,
         warned=[each.message for each in warned],
+        logged=[each.message for each in ended.of(events.Log)],
         advice=[each.suggestion for each in warned],
         tested=ended.of(events.Finished)[0].metrics,
     )

@@ -287,7 +287,6 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
             "A second phase with other layers frozen and another rate is training.phases. Other "
             "settings, models or folds are runs of their own, each from a plan or a script.",
         )
-    yield from _left_out(file, call)
     yield from _spread_otherwise(file, call, plan)
     unlike = [name for name in OF_PLANS if _in_plan(name, given[name]) is None]
     for name in unlike:
@@ -299,16 +298,20 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
     yield from _validated_otherwise(file, call, given)
 
 
-def _left_out(file: Path, call: FitCall) -> Iterator[ModelNote]:
-    """Yield a note on what would write, evaluate or predict after `fit`, where no run comes."""
-    if not (call.unwritten or call.unmeasured):
+def left_out(plan: Plan) -> Iterator[str]:
+    """Yield a sentence on what the script of the plan would do after `fit`, where no run comes.
+
+    Nothing is lost: a run keeps its model, so that this is no warning.
+    """
+    file, call, _ = _script_of(plan)
+    if call is None or not (call.unwritten or call.unmeasured):
         return
-    does = f"{call.unwritten} writes nothing" if call.unwritten else f"{call.unmeasured} is not run"
-    yield ModelNote(
-        "what stands after fit",
-        f"{call.module or file.name} is left at its fit: {does}.",
-        "The run keeps what it measures, and checkpoints: `gpu-studio runs save-model` writes the "
-        "model of one, `runs evaluate` and `runs predict` try it.",
+    instead = "`gpu-studio runs save-model` writes the model"
+    if not call.unwritten:
+        instead = "`gpu-studio runs evaluate` and `runs predict` try the model"
+    yield (
+        f"{call.module or file.name} is left at its fit, before "
+        f"{call.unwritten or call.unmeasured}: {instead} of this run."
     )
 
 
