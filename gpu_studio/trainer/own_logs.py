@@ -1,16 +1,17 @@
-"""The logs of a model's own steps: a number by name, of which a run shows, keeps and tells all."""
+"""The logs of a model's own steps by name, of which a run shows, keeps and tells all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.contract import Warned
+from gpu_studio.contract import Log, Warned
+from gpu_studio.trainer.curves import MOST, logged, words_of
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.meters import Call, Deltas, Tally
 from gpu_studio.trainer.models.own_training import (
@@ -32,15 +33,7 @@ def logs_of(model: keras.Model, kind: str, returned: Any) -> dict[str, Any]:
             f"{step} returns {kind_in_words(returned)} where its logs are needed, numbers by name.",
             ["Let it end with: return {m.name: m.result() for m in self.metrics}.", begins],
         )
-    logs = _flat(returned)
-    for name, value in logs.items():
-        if shape := tuple(keras.ops.shape(value)):
-            shown = " × ".join("?" if tf.is_tensor(axis) else str(axis) for axis in shape)
-            raise UserCodeError(
-                f"{step} returns {name} as an array, {shown}; a log is one number.",
-                [f"Return its mean: keras.ops.mean({name}).", begins],
-            )
-    return logs
+    return _flat(returned)
 
 
 def _flat(logs: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,18 +44,62 @@ def _flat(logs: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def number(value: Any) -> Any:
-    """Return a log as a float32."""
-    return tf.cast(tf.convert_to_tensor(value), tf.float32)
+class Entry(NamedTuple):
+    """A log of a step, and the shape in which it is kept.
+
+    Of an array whose size only a batch tells, or of very many numbers, that is its mean.
+    """
+
+    name: str
+    shape: tuple[int, ...] = ()
+    is_mean: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many numbers are kept of it."""
+        return int(np.prod(self.shape))
 
 
-def shown_losses(names: Sequence[str], logs: np.ndarray) -> np.ndarray:
+def entry_of(name: str, value: Any) -> Entry:
+    """Return how a log is kept, of which a step has returned `value`."""
+    shape = tf.convert_to_tensor(value).shape
+    size = shape.num_elements()
+    is_mean = size is None or size > MOST
+    return Entry(name, () if is_mean else tuple(shape), is_mean)
+
+
+def numbers(value: Any, entry: Entry) -> Any:
+    """Return the numbers that are kept of a log, as float32 of shape (size,)."""
+    value = tf.cast(tf.convert_to_tensor(value), tf.float32)
+    return tf.reshape(tf.reduce_mean(value) if entry.is_mean else value, (entry.size,))
+
+
+def events_of_arrays(model: keras.Model, kind: str, entries: Sequence[Entry]) -> Iterator[Log]:
+    """Say what is shown of the logs of a step that are arrays."""
+    for each in entries:
+        if each.is_mean:
+            yield Log(
+                message=f"{type(model).__name__}.{kind} returns {each.name} as an array, whose "
+                "mean is shown, and handed to callbacks."
+            )
+        elif each.size != 1:
+            yield Log(message=words_of(each.name, np.zeros(each.shape)))
+
+
+def _parts(entries: Sequence[Entry], logs: np.ndarray) -> list[np.ndarray]:
+    """Return the numbers of each log, along the last axis of `logs`."""
+    ends = np.cumsum([each.size for each in entries])
+    return np.split(logs, ends[:-1], axis=-1)
+
+
+def shown_losses(entries: Sequence[Entry], logs: np.ndarray) -> np.ndarray:
     """Return what stands for the loss in each step: `loss`, else the first whose name has it.
 
-    `logs` has shape (steps, names). What is not finite in any loss is not finite here.
+    `logs` has shape (steps, numbers). What is not finite in any loss is not finite here.
     """
-    found = [place for place, name in enumerate(names) if "loss" in name] or [0]
-    losses = logs[:, sorted(found, key=lambda place: names[place] != "loss")]
+    found = [place for place, each in enumerate(entries) if "loss" in each.name] or [0]
+    means = np.stack([part.mean(axis=-1) for part in _parts(entries, logs)], axis=-1)
+    losses = means[:, sorted(found, key=lambda place: entries[place].name != "loss")]
     wrong = np.where(np.isfinite(losses), 0, losses).sum(axis=1)
     shown: np.ndarray = losses[:, 0] + wrong
     return shown
@@ -86,9 +123,9 @@ class LoggedCall(Call):
 class LogTally(Tally):
     """The logs of a pass over a split: those of its last step."""
 
-    def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
-        """`names` are those that each kind of step returns."""
-        self._names = names
+    def __init__(self, entries: Mapping[str, Sequence[Entry]]) -> None:
+        """`entries` are the logs that each kind of step returns."""
+        self._entries = entries
         self._kind, self._logs = TRAIN_STEP, np.zeros(0)
         self.samples = 0
 
@@ -97,10 +134,11 @@ class LogTally(Tally):
         self.samples += samples
         [[self._kind, self._logs]] = deltas
 
-    def results(self) -> dict[str, float]:
-        """Return every log by name."""
-        pairs = zip(self._names[self._kind], self._logs, strict=True)
-        return {name: float(value) for name, value in pairs}
+    def results(self) -> dict[str, Any]:
+        """Return every log by name: a number, or an array of several."""
+        entries = self._entries[self._kind]
+        pairs = zip(entries, _parts(entries, self._logs), strict=True)
+        return logged({each.name: part.reshape(each.shape) for each, part in pairs})
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the tally as named arrays, for a checkpoint."""
@@ -109,7 +147,7 @@ class LogTally(Tally):
     def restore(self, arrays: dict[str, np.ndarray]) -> bool:
         """Continue from `arrays()`. Those of other logs change nothing; then return False."""
         logs = arrays.get("logs", np.zeros(0))
-        if len(logs) != len(self._names.get(TRAIN_STEP, ())):
+        if len(logs) != sum(each.size for each in self._entries.get(TRAIN_STEP, ())):
             return False
         self._logs = logs
         return True

@@ -9,6 +9,7 @@ the epoch began, as in `fit`; any other is this step's, over several replicas th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import keras
@@ -16,8 +17,9 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.distribute.values import PerReplicaSpec
 
-from gpu_studio.contract import Warned
+from gpu_studio.contract import Log, Warned
 from gpu_studio.contract.events import Event
+from gpu_studio.trainer.curves import curves_of
 from gpu_studio.trainer.input_wait import moment_after
 from gpu_studio.trainer.keras_objects import Objective
 from gpu_studio.trainer.layer_state import DRAWS_PER_STEP, BatchPart
@@ -33,12 +35,15 @@ from gpu_studio.trainer.models.own_training import (
     symbols_of,
 )
 from gpu_studio.trainer.own_logs import (
+    Entry,
     LoggedCall,
     LogTally,
+    entry_of,
+    events_of_arrays,
     logs_of,
     named_as_metrics,
     not_evaluated,
-    number,
+    numbers,
     several_losses,
     shown_losses,
     warnings_on,
@@ -73,7 +78,7 @@ class OwnSteps(CompiledProgram):
         first = next(iter(self.optimizers.values()), None)
         self._used: dict[int, Any] = {}
         self._only_builds = False
-        self.names: dict[str, list[str]] = {}
+        self.entries: dict[str, list[Entry]] = {}
         """What each kind of step returns, in order; known once it is traced."""
         self._results: dict[str, list[tuple[Any, Any]]] = {}
         self._found: dict[int, tuple[Any, Any, Any]] = {}
@@ -103,7 +108,7 @@ class OwnSteps(CompiledProgram):
             if self._replicas > 1:
                 update_by_sums(optimizer, self.strategy)
 
-    def prepare(self, given: tuple[Any, Any, Any], *, evaluates: bool) -> Iterator[Warned]:
+    def prepare(self, given: tuple[Any, Any, Any], *, evaluates: bool) -> Iterator[Log | Warned]:
         """Trace the steps, by which everything that is still to be built is built.
 
         `given` are samples, targets and weights of a sample or more. Yields what deserves a
@@ -114,12 +119,14 @@ class OwnSteps(CompiledProgram):
         with watched_loss(self.model, losses), noting_results(self._metrics, self._found):
             traced = self._traced(TRAIN_STEP, given)
         results = (metric for metric, _ in self._results[TRAIN_STEP])
-        logs = dict(zip(self.names[TRAIN_STEP], results, strict=True))
+        names = (entry.name for entry in self.entries[TRAIN_STEP])
+        logs = dict(zip(names, results, strict=True))
         # A model of several optimizers is often compiled with one more, which nothing uses.
         self.optimizer = next(iter(self._used.values()), None)
         yield from several_losses(self.model, losses)
         yield from named_as_metrics(self.model, logs)
         yield from warnings_on(self.model, self._replicas, traced.graph)
+        yield from events_of_arrays(self.model, TRAIN_STEP, self.entries[TRAIN_STEP])
         if evaluates:
             try:
                 self._traced(TEST_STEP, given)
@@ -141,14 +148,17 @@ class OwnSteps(CompiledProgram):
                 self._held = [tf.Variable(np.asarray(v), trainable=False) for v in self._states]
 
     def _build_for_replicas(self, given: tuple[Any, Any, Any]) -> None:
-        try:
+        # It raises of a loss for targets that the step alone makes fit.
+        with suppress(Exception):
             self.model._symbolic_build(data_batch=packed(*given))  # noqa: SLF001
-        except Exception:  # noqa: BLE001 (of a loss for targets that the step alone makes fit)
-            kinds = symbols_of(packed(*given))
-            self._only_builds = True
-            with as_replica(self.model, by_shares=False):
-                keras.src.backend.compute_output_spec(self.model.train_step, kinds)
-            self._only_builds = False
+            # A metric that only the step updates may make its variables there.
+            if all(metric.variables for metric in self._metrics):
+                return
+        kinds = symbols_of(packed(*given))
+        self._only_builds = True
+        with as_replica(self.model, by_shares=False):
+            keras.src.backend.compute_output_spec(self.model.train_step, kinds)
+        self._only_builds = False
 
     def _traced(self, kind: str, given: tuple[Any, Any, Any]) -> Any:
         samples = tf.nest.map_structure(
@@ -201,12 +211,13 @@ class OwnSteps(CompiledProgram):
     @property
     def evaluates(self) -> bool:
         """Whether there is a step that evaluates."""
-        return TEST_STEP in self.names
+        return TEST_STEP in self.entries
 
     @property
     def measures(self) -> list[str]:
-        """The names of the logs."""
-        return list(dict.fromkeys(name for names in self.names.values() for name in names))
+        """The names of the curves that are drawn of the logs."""
+        entries = [each for kind in self.entries.values() for each in kind]
+        return list(curves_of({each.name: np.zeros(each.shape) for each in entries}))
 
     def tally(self) -> LogTally:
         """Begin to count anew, as `fit` does when an epoch begins."""
@@ -214,7 +225,7 @@ class OwnSteps(CompiledProgram):
             self.model.reset_metrics()
         else:
             self._reset_held()
-        return LogTally(self.names)
+        return LogTally(self.entries)
 
     def _reset_held(self) -> None:
         with keras.StatelessScope() as scope:
@@ -234,7 +245,7 @@ class OwnSteps(CompiledProgram):
     def _logged(self, kind: str, call: Call) -> Call:
         """Return the call with losses and the last logs for the logs of each step."""
         logs = call.losses
-        losses, last = shown_losses(self.names[kind], logs), [[kind, logs[-1]]]
+        losses, last = shown_losses(self.entries[kind], logs), [[kind, logs[-1]]]
         return LoggedCall(
             losses,
             last,
@@ -275,27 +286,31 @@ class OwnSteps(CompiledProgram):
     def _joined(self, kind: str, logs: Any) -> Any:
         """Return the logs of the whole batch, from the replicas' sum: results of metrics anew."""
         held = [variable.read_value() for variable in self._held]
-        values = list(tf.unstack(logs))
+        entries = self.entries[kind]
+        values = tf.split(logs, [entry.size for entry in entries])
         with keras.StatelessScope(zip(self._states, held, strict=True)):
             for place, (metric, key) in enumerate(self._results[kind]):
                 if metric is not None:
                     result = metric.result()
-                    values[place] = number(result if key is None else result[key])
-        return tf.stack(values)
+                    found = result if key is None else result[key]
+                    values[place] = numbers(found, entries[place])
+        return tf.concat(values, 0)
 
     # In each replica.
 
     def _logs(self, kind: str, x: Any, y: Any, sample_weight: Any) -> Any:
-        """Call the model's step, and return its logs, shape (names,).
+        """Call the model's step, and return the numbers of its logs, shape (numbers,).
 
         As in `fit`, one that trains is given the weights of classes as weights of samples.
         """
         if kind == TRAIN_STEP:
             sample_weight = self.loss.weighted(y, sample_weight)
         logs = logs_of(self.model, kind, getattr(self.model, kind)(packed(x, y, sample_weight)))
-        self.names[kind], nothing = list(logs), (None, None, None)
+        self.entries[kind] = [entry_of(name, value) for name, value in logs.items()]
+        nothing = (None, None, None)
         self._results[kind] = [self._found.get(id(v), nothing)[1:] for v in logs.values()]
-        return tf.stack([number(value) for value in logs.values()])
+        pairs = zip(logs.values(), self.entries[kind], strict=True)
+        return tf.concat([numbers(value, entry) for value, entry in pairs], 0)
 
     def _in_replica(
         self, kind: str, batch: Any, step: Any, held: Sequence[Any]

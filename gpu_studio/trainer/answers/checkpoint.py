@@ -22,7 +22,7 @@ import numpy as np
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.safe_files import open_regular, opened
-from gpu_studio.contract import STATE_FILE, WEIGHTS_FILE, read_json
+from gpu_studio.contract import STATE_FILE, WEIGHTS_FILE, Warned, read_json
 from gpu_studio.plan import CPU, DeviceLike, default_devices
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError
@@ -316,7 +316,8 @@ def _own_program(built: Rebuilt) -> Any:
     training, model = built.plan.training, built.model
     compile_as_planned(name_of(built.plan.model), model, training, keras.optimizers.SGD)
     program = OwnSteps(tf.distribute.get_strategy(), model, training.seed, device=built.devices[0])
-    noticed = list(program.prepare(built.dataset.train.given(slice(1)), evaluates=True))
+    said = program.prepare(built.dataset.train.given(slice(1)), evaluates=True)
+    noticed = [each for each in said if isinstance(each, Warned)]
     if not program.evaluates:
         raise TrainerError(noticed[-1].message, [noticed[-1].suggestion])
     return program
