@@ -6,7 +6,8 @@ backward pass (seen in the graphs of real steps). Where a factor goes depends on
 sorts by, and on how often it passes over the whole graph.
 
 It also computes what depends on nothing but constants. For as many samples as a step is traced for,
-a causal mask has gigabytes, and each pass would compute it again: such values are kept from it.
+a causal mask has gigabytes, and each pass would compute it again: such values are kept from it. So
+are those that it makes for what a graph takes: 1,000 volumes of 128³ voxels are 8 GB.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ _OF_ONE_NUMBER = ("Fill", "OnesLike", "ZerosLike")
 """What these give is kept as one number, however large it is."""
 _UNCOMPUTED, _EQUAL = "FakeParam", "_equal"
 """An operation that it neither computes nor gives a value for, and which of them are equal: those
-it joins."""
+it joins. What a graph takes is never joined, as it is fed."""
+_WAITED_FOR = "^"
+"""Before the name of an operation that another one waits for, and takes nothing of."""
 _STEP = "step"
 """The name of the signature, which says what must stay."""
 
@@ -95,9 +98,10 @@ def read_back(graph: Any, definition: Any) -> RewrittenGraph:
         del definition.node[:]
         definition.node.extend(kept)
         taken = {name.partition(":")[0] for node in kept for name in node.input}
+        by_name = {sign + x.op.name: x for x in given.values() for sign in ("", _WAITED_FOR)}
         read = importer.import_graph_def(
             definition,
-            input_map={name: x for name, x in given.items() if name.partition(":")[0] in taken},
+            input_map={name: x for name, x in by_name.items() if name in taken},
             return_elements=[node.name for node in kept],
             name="",
         )
@@ -131,6 +135,7 @@ def described(graph: Any) -> meta_graph_pb2.MetaGraphDef:
     """Return the graph with what it takes, and what it gives and does, which must stay."""
     found = meta_graph_pb2.MetaGraphDef(graph_def=graph.as_graph_def(add_shapes=True))
     _keep_from_computing(found.graph_def.node, large_constants(graph))
+    _keep_from_filling(found.graph_def.node, graph.inputs)
     signature = found.signature_def[_STEP]
     for named, tensors in ((signature.inputs, graph.inputs), (signature.outputs, graph.outputs)):
         for number, x in enumerate(tensors):
@@ -182,12 +187,28 @@ def _keep_from_computing(nodes: Iterable[Any], large: Iterable[Any]) -> None:
         if node.name not in numbers:
             continue
         made, number = numbers[node.name]
-        node.op = _UNCOMPUTED
-        del node.input[:]
-        node.attr.clear()
-        node.attr["dtype"].type = made.dtype.as_datatype_enum
-        node.attr["shape"].shape.CopyFrom(made.shape.as_proto())
+        _leave_uncomputed(node, made)
         node.attr[_EQUAL].i = number
+
+
+def _keep_from_filling(nodes: Iterable[Any], inputs: Iterable[Any]) -> None:
+    """Let large inputs be no placeholders, of each of which a value is made, which nobody reads.
+
+    See `UpdatePlaceholderShape` in TensorFlow's `grappler_item_builder.cc`.
+    """
+    large = {x.op.name: x for x in inputs if x.shape.is_fully_defined() and _bytes(x) > _LARGE}
+    for node in nodes:
+        if node.name in large:
+            _leave_uncomputed(node, large[node.name])
+
+
+def _leave_uncomputed(node: Any, made: Any) -> None:
+    """Let a node give the tensor `made` without a value."""
+    node.op = _UNCOMPUTED
+    del node.input[:]
+    node.attr.clear()
+    node.attr["dtype"].type = made.dtype.as_datatype_enum
+    node.attr["shape"].shape.CopyFrom(made.shape.as_proto())
 
 
 def _number(op: Any, equal: dict[str | tuple[Any, ...], int]) -> int:

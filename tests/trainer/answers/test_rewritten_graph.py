@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import made_data
 import pytest
 
+from gpu_studio.common.figures import KIB, MIB
 from gpu_studio.plan import Training
 
 pytestmark = pytest.mark.slow
@@ -83,6 +86,36 @@ def test_that_a_mask_is_a_constant_up_to_the_size_to_which_tensorflow_makes_it_o
     assert (("LogicalAnd", "Const", ()) in found) is constant
     assert len(large_constants(many)) == constant
     assert shown(rewritten(many)) == found
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has held since its peak was reset."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(each.split()[1]) * KIB for each in lines if each.startswith("VmHWM:"))
+
+
+def test_that_no_value_is_made_for_what_a_graph_takes() -> None:
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.rewritten_graph import described, optimised, rewritten, settings
+
+    def traced_for(samples):
+        @tf.function(autograph=False)
+        def step(images, scores):
+            # The zeros would be left out if the shape were known, as of what is not fed. The other
+            # sum becomes a product with a constant that waits for what is taken.
+            return (images * (1 / 255) + 0.0) * 2.0, scores + scores
+
+        given = tf.TensorSpec((samples, 128, 128, 4)), tf.TensorSpec((samples, 3))
+        return step.get_concrete_function(*given).graph
+
+    few, many = traced_for(4), traced_for(2048)
+    assert shown(rewritten(many)) == shown(rewritten(few))
+    definition = described(many)
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+    before = peak_bytes()
+    optimised(definition, settings())
+    assert peak_bytes() - before < 64 * MIB, "the images alone have 512 MiB"
 
 
 WATCHED: list[str] = []
