@@ -21,9 +21,11 @@ from gpu_studio.common.toml_text import NestedTooDeeplyError, toml_tables
 from gpu_studio.plan.references import SUFFIX
 from gpu_studio.plan.scripts import (
     BY_HAND,
+    LEGACY,
     OF_KERAS_2,
     TUNED,
     call_in,
+    legacy_in,
     mistake_in,
     older_fit,
     plan_of,
@@ -127,6 +129,8 @@ def _python(path: Path, source: str, content: bytes) -> Problem:
         )
     if line := searched_in(content):
         return Problem(source, "a search with KerasTuner", TUNED.format(line=line))
+    if place := legacy_in(path, content):
+        return Problem(source, "a program of Keras 2", LEGACY.format(place=place))
     if place := older_fit(path, content):
         return Problem(source, "a program of Keras 2", OF_KERAS_2.format(place=place))
     trains = b"train_on_batch" in content or b"GradientTape" in content

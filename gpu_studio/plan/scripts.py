@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -42,6 +42,11 @@ OF_KERAS_2 = (
     "and the rest by the same names (workers and max_queue_size are given to a PyDataset)"
 )
 """The message for a script that trains by what Keras no longer has."""
+LEGACY = (
+    "{place} asks for Keras 2, and Keras 3 is what trains here: leave it out, and import keras or "
+    "tensorflow.keras"
+)
+"""The message for a script whose models are not those of Keras 3."""
 OF_KERAS = frozenset({"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data"})
 """One of these tells the `fit` of a model from that of a scaler or a tokenizer."""
 _FROM_NONE = ("epochs", "initial_epoch")
@@ -96,6 +101,8 @@ def call_in(path: Path, code: bytes) -> FitCall | None:
     really comes there, only its start shows. None if there is none. Where a module trains, too, the
     call may be of a `fit` of its own, so that what it does not say is not known.
     """
+    if legacy_in(path, code):
+        return None
     call = fit_in(code)
     if call is None:
         return _call_beside(path, code)
@@ -233,10 +240,50 @@ def older_fit(path: Path, code: bytes) -> str:
 
     Empty if neither does.
     """
+    return _place_of(path, code, b"fit_generator", _older_fits)
+
+
+def _older_fits(code: bytes) -> list[int]:
+    called = [each for each in ast.walk(_tree(code)) if isinstance(each, ast.Call)]
+    return [each.lineno for each in called if _method(each.func) == "fit_generator"]
+
+
+def legacy_in(path: Path, code: bytes) -> str:
+    """Where the file at `path`, or a module beside it, asks for Keras 2: `tf_keras in line 3`.
+
+    Empty if neither does. A `fit` of its models is none that can be taken over.
+    """
+    for name, lines_in in (("tf_keras", _legacy_imports), (_SETTING, _legacy_settings)):
+        if place := _place_of(path, code, name.encode(), lines_in):
+            return f"{name} {place}"
+    return ""
+
+
+_SETTING = "TF_USE_LEGACY_KERAS"
+_SET = re.compile(rf"^[^#\n]*{_SETTING}['\"]\]?\s*[,=]\s*['\"](?:1|[Tt]rue)".encode(), re.MULTILINE)
+
+
+def _legacy_settings(code: bytes) -> list[int]:
+    return [code.count(b"\n", 0, found.start()) + 1 for found in _SET.finditer(code)]
+
+
+def _legacy_imports(code: bytes) -> list[int]:
+    nodes = list(ast.walk(_tree(code)))
+    # Under `try` it is one of two, and what is installed decides.
+    tried = {id(each) for node in nodes if isinstance(node, ast.Try) for each in ast.walk(node)}
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [
+        node.lineno
+        for node in imports
+        if id(node) not in tried
+        and any(name.partition(".")[0] == "tf_keras" for name in _imported(node))
+    ]
+
+
+def _place_of(path: Path, code: bytes, word: bytes, lines_in: Callable[[bytes], list[int]]) -> str:
+    """The first line that is found in the file or in a module beside it; empty if there is none."""
     for module, text in [(None, code), *_code_beside(path)]:
-        called = [each for each in ast.walk(_tree(text)) if isinstance(each, ast.Call)]
-        lines = [each.lineno for each in called if _method(each.func) == "fit_generator"]
-        if lines:
+        if word in text and (lines := lines_in(text)):
             return f"in line {min(lines)}{f' of {module.name}' if module else ''}"
     return ""
 

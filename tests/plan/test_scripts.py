@@ -396,6 +396,44 @@ def test_that_a_program_of_keras_2_is_refused_with_the_line_of_its_fit_generator
         plans.load(script)
 
 
+FITS = "\nmodel.fit(x, y, epochs=3)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("from tf_keras.models import Sequential", "tf_keras in line 1"),
+        ("import os\nimport tf_keras as keras", "tf_keras in line 2"),
+        ('import os\nos.environ["TF_USE_LEGACY_KERAS"] = "1"', "TF_USE_LEGACY_KERAS in line 2"),
+        ('import os\nos.environ.setdefault("TF_USE_LEGACY_KERAS", "True")', "in line 2"),
+        ("import older", "tf_keras in line 2 of older.py"),
+    ],
+)
+def test_that_a_program_whose_models_are_of_keras_2_is_refused_with_the_line(
+    tmp_path: Path, text: str, asks: str
+) -> None:
+    script = tmp_path / "start.py"
+    script.write_text(text + FITS)
+    (tmp_path / "older.py").write_text("import os\nimport tf_keras\n")
+    with pytest.raises(PlanError, match=f"{asks} asks for Keras 2, and Keras 3 is what trains"):
+        plans.load(script)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    import tf_keras as keras\nexcept ImportError:\n    import keras",
+        'import os\nos.environ["TF_USE_LEGACY_KERAS"] = "0"',
+        'import os\n# os.environ["TF_USE_LEGACY_KERAS"] = "1"',
+        "import keras  # no longer tf_keras",
+    ],
+)
+def test_that_a_program_that_can_do_without_keras_2_trains(tmp_path: Path, text: str) -> None:
+    script = tmp_path / "start.py"
+    script.write_text(text + FITS)
+    assert plans.load(script).training.epochs == 3
+
+
 def test_that_a_plan_takes_a_script_and_keeps_its_devices() -> None:
     before = plans.loads("[distribution]\nstrategy = 'mirrored'\n[training]\nseed = 4")
     after = with_script(before, "../train.py", FitCall(1, {"epochs": 3}))

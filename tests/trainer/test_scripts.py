@@ -197,7 +197,7 @@ WRONG = {
     ),
     "asks for a folder": (
         "import sys, keras\n"
-        "if len(sys.argv) < 2: sys.exit('which folder?')\n"
+        "if len(sys.argv) < 2: sys.exit('Trains.\\n\\n  which folder?\\n')\n"
         "keras.Sequential([]).fit(sys.argv[1])\n"
     ),
     "mixed": (
@@ -217,6 +217,11 @@ WRONG = {
     "makes a folder": (
         "import keras, os\nos.makedirs('out')\nkeras.Sequential([]).fit([0.5, 1.5], [1.5, 0.5])\n"
     ),
+    "prints what it wants": (
+        "import sys, keras\n"
+        "if len(sys.argv) < 2:\n  print('Wanted: a file of data')\n  sys.exit()\n"
+        "keras.Sequential([]).fit(sys.argv[1])\n"
+    ),
 }
 TOLD = {
     "by batches": "wrong_0.py ended before it called the fit of a model.",
@@ -225,6 +230,9 @@ TOLD = {
     "wants an option": (
         "wrong_3.py ended by sys.exit(2) before it called the fit of a model: "
         "wrong_3.py: error: the following arguments are required: --data"
+    ),
+    "prints what it wants": (
+        "ended by sys.exit() before it called the fit of a model: Wanted: a file of data"
     ),
     "fails": "line 2",
     "makes a folder": "wrong_5.py stopped in line 2 with FileExistsError",
@@ -383,6 +391,15 @@ def test_that_a_script_that_lacks_a_word_is_advised_of_that(
     assert f"data.options.arguments=[{given}]" in advice
     option = given.split('"')[1]
     assert f"Or give {option} a default in the script." in advice
+
+
+def test_that_a_script_that_takes_words_by_their_places_is_advised_of_that(
+    trained: dict[str, Trained],
+) -> None:
+    for name in ("asks for a folder", "prints what it wants"):
+        advice = " ".join(trained[name].advice)
+        assert 'data.options.arguments=["…"]' in advice
+        assert "train_on_batch" not in advice
 
 
 def test_that_a_run_keeps_what_its_script_gave_fit(

@@ -9,13 +9,12 @@ from __future__ import annotations
 import atexit
 import gc
 import inspect
-import re
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -24,20 +23,21 @@ import keras
 import tensorflow as tf
 
 from gpu_studio.placement.plan_facts import ModelNote
-from gpu_studio.plan import Plan, Training, listed, printable, reference, shown
-from gpu_studio.plan.scripts import BY_HAND, FIT, OF_PLANS, FitCall, as_in_plan, call_in
+from gpu_studio.plan import Plan, Training, printable, reference, shown
+from gpu_studio.plan.scripts import FIT, OF_PLANS, FitCall, as_in_plan, call_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
 from gpu_studio.trainer.user_code.leaving import registering_of_others
 from gpu_studio.trainer.user_code.places import started_in
 from gpu_studio.trainer.user_code.stream_kinds import is_stream
+from gpu_studio.trainer.user_code.without_fit import ended_without_fit
 
 _given: dict[Path, dict[str, Any]] = {}
 """By the scripts: what `fit` was given beside the data when the last model was made.
 
 Its callbacks know that model.
 """
-_STREAMS = "streams"
+_STREAMS, _STRATEGY = "streams", "strategy"
 
 
 def what_fit_is_given(part: str, admitted: Admitted, fit: dict[str, Any]) -> Callable[..., Any]:
@@ -112,22 +112,41 @@ def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, A
     """Return what `call_of_fit` finds. Raises UserCodeError where the script ends without one."""
     admitted.show_lines()
     heard: Any = _Overhearing(sys.stderr)
+    shown: Any = _Overhearing(sys.stdout)
     try:
         # What it wants of warnings, such as that each is an error, is not meant for the trainer.
         with (
             started_in(admitted.folder),
             _signals_kept(),
             redirect_stderr(heard),
+            redirect_stdout(shown),
             warnings.catch_warnings(),
         ):
-            found = call_of_fit(str(admitted.path), admitted.started(), arguments)
+            found, makes = _noting_strategies(
+                lambda: call_of_fit(str(admitted.path), admitted.started(), arguments)
+            )
     except SystemExit as ended:
-        raise _no_fit(admitted.path, ended, heard.last) from ended
+        raise ended_without_fit(admitted, ended, heard.last or shown.last) from ended
     finally:
         gc.collect()  # of the runs for model and data, each leaves what the other one is for
     if found is None:
-        raise _no_fit(admitted.path, None, "")
+        raise ended_without_fit(admitted, None, "")
+    found[1][_STRATEGY] = makes
     return found
+
+
+def _noting_strategies(run: Callable[[], Any]) -> tuple[Any, bool]:
+    """Return what `run` returns, and whether a strategy is made meanwhile."""
+    in_use, made = tf.distribute.get_strategy, []
+
+    def noted() -> Any:
+        asking = inspect.currentframe()
+        # What stands for the classes of strategies gives the one that is in use.
+        if asking and asking.f_back and asking.f_back.f_code.co_name == "__call__":
+            made.append(asking.f_back)
+        return in_use()
+
+    return with_others([(tf.distribute, "get_strategy", noted)], run), bool(made)
 
 
 @contextmanager
@@ -287,7 +306,8 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
             "A second phase with other layers frozen and another rate is training.phases. Other "
             "settings, models or folds are runs of their own, each from a plan or a script.",
         )
-    yield from _spread_otherwise(file, call, plan)
+    if given[_STRATEGY]:
+        yield from _spread_otherwise(file, call, plan)
     unlike = [name for name in OF_PLANS if _in_plan(name, given[name]) is None]
     for name in unlike:
         yield ModelNote(
@@ -392,34 +412,3 @@ def _script_of(plan: Plan) -> tuple[Path, FitCall | None, Mapping[str, Any]]:
     admitted = admit(Path(named.file))
     given = _given.get(admitted.path, {})
     return admitted.path, call_in(admitted.path, admitted.text) if given else None, given
-
-
-_TWICE = (
-    "It runs once for the data and anew for the model: what the first left, such as a folder, the "
-    "second finds there."
-)
-
-
-def _words(said: str) -> str:
-    """Advise how a script is given what a shell would give it: what it lacks, as it has said."""
-    found = re.search(r"arguments are required: (.+)$", said)
-    # An option that has several names is called by all of them: `-o/--out`.
-    lacking = [each.split("/")[-1] for each in found[1].split(", ")] if found else ["--epochs"]
-    value = '"…"' if found else '"3"'
-    pairs = [f'"{each}", {value}' if each.startswith("-") else f'"{each}"' for each in lacking]
-    given = f"options.arguments=[{', '.join(pairs)}]"
-    return (
-        "What a shell would give it stands in the plan, for the model and for the data: --set "
-        f"'model.{given}' 'data.{given}'. Or give {listed(lacking)} a default in the script."
-    )
-
-
-def _no_fit(file: Path, ended: SystemExit | None, said: str) -> UserCodeError:
-    code = None if ended is None else ended.code
-    how = "" if ended is None else f" by sys.exit({'' if code is None else code})"
-    # argparse and the like say what they lack, and end with a number.
-    why = f": {said}" if said and isinstance(code, int) else "."
-    return UserCodeError(
-        f"{file.name} ended{how} before it called the fit of a model{why}",
-        [_words(said), _TWICE] if code else [f"{BY_HAND}.", _words("")],
-    )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from written_code import Written
 
+from gpu_studio.plan import ModelSettings, Plan
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code import give, under_way
 
@@ -181,3 +182,22 @@ def test_that_code_is_under_way_only_while_it_is(written: Written) -> None:
     assert called(seen) == (True, True)
     refused(written("def build(): 1 / 0\n", "own_raising.py"))
     assert not under_way()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cards", [2, 0])
+def test_that_a_strategy_is_said_to_be_made_only_where_it_is(written: Written, cards: int) -> None:
+    path = written(
+        "import keras, tensorflow as tf\n"
+        f"cards = {cards}\n"
+        "many = tf.distribute.MirroredStrategy() if cards > 1 else tf.distribute.get_strategy()\n"
+        "with many.scope():\n"
+        "    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])\n"
+        "    model.compile('sgd', 'mse')\n"
+        "model.fit(tf.zeros((4, 3)), tf.zeros((4, 1)), epochs=2)\n"
+    )
+    from gpu_studio.trainer.user_code.scripts import as_given_to_fit  # it imports TensorFlow
+
+    give("model", f"{path}:fit", {}, {}, Path())
+    notes = as_given_to_fit(Plan(model=ModelSettings(python=f"{path}:fit")))
+    assert [each.name == "the script makes a strategy" for each in notes] == [True] * (cards > 1)
