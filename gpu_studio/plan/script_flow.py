@@ -75,6 +75,16 @@ def is_before(first: ast.Call, other: ast.Call, tree: ast.Module) -> bool:
     return all(_holds(each, other) for each in _branches(tree) if _holds(each, first))
 
 
+def are_exclusive(one: ast.Call, other: ast.Call, tree: ast.Module) -> bool:
+    """Whether of two calls only one is made, for they stand in both branches of a condition."""
+    conditions = [each for each in ast.walk(tree) if isinstance(each, ast.If) and each.orelse]
+    return any(
+        _holds(first, one) and _holds(second, other)
+        for each in conditions
+        for first, second in ((each.body, each.orelse), (each.orelse, each.body))
+    )
+
+
 def _branches(tree: ast.Module) -> Iterator[Sequence[ast.stmt]]:
     """The bodies that need not run: of functions, and under conditions."""
     for node in ast.walk(tree):

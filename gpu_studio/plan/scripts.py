@@ -20,7 +20,14 @@ from typing import Any
 
 from gpu_studio.common.python_syntax import DEFINITIONS, parsed, run_by
 from gpu_studio.plan.local_modules import code_folder, files_of_import, modules_beside, read_code
-from gpu_studio.plan.script_flow import MEASURING, WRITING, called_after, is_before, repeated
+from gpu_studio.plan.script_flow import (
+    MEASURING,
+    WRITING,
+    are_exclusive,
+    called_after,
+    is_before,
+    repeated,
+)
 from gpu_studio.plan.script_values import LARGE, UNKNOWN, bound_in, value_of
 from gpu_studio.plan.strategies import strategy_named
 from gpu_studio.plan.values import Callback, Data, ModelSettings, Plan, Training, shown
@@ -216,7 +223,8 @@ def fit_in(code: bytes) -> FitCall | None:
     if not calls:
         return None
     first, *others = calls
-    later = [each.lineno for each in others if is_of_keras(each) or _of_same(each, first)]
+    further = [each for each in others if not are_exclusive(first, each, tree)]
+    later = [each.lineno for each in further if is_of_keras(each) or _of_same(each, first)]
     later += repeated(first, tree) if is_of_keras(first) else []
     after = partial(called_after, first.end_lineno or first.lineno, tree)
     found = replace(
@@ -271,13 +279,9 @@ def _legacy_imports(code: bytes) -> list[int]:
     nodes = list(ast.walk(_tree(code)))
     # Under `try` it is one of two, and what is installed decides.
     tried = {id(each) for node in nodes if isinstance(node, ast.Try) for each in ast.walk(node)}
-    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-    return [
-        node.lineno
-        for node in imports
-        if id(node) not in tried
-        and any(name.partition(".")[0] == "tf_keras" for name in _imported(node))
-    ]
+    left = (node for node in nodes if id(node) not in tried)
+    named = ((node, name.partition(".")[0]) for node in left for name in _imported(node))
+    return [getattr(node, "lineno", 0) for node, name in named if name == "tf_keras"]
 
 
 def _place_of(path: Path, code: bytes, word: bytes, lines_in: Callable[[bytes], list[int]]) -> str:

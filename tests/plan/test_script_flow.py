@@ -43,6 +43,10 @@ def test_that_a_script_decides_where_another_call_may_come_first(
     [
         ("m.fit(x, epochs=1)\nn.fit(y, epochs=2)", 2),
         ("m.fit(x)\nm.fit(y)", 2),
+        ("if logs:\n  m.fit(x, epochs=1)\nelse:\n  m.fit(y, epochs=1)", 0),
+        ("if a:\n  m.fit(x, epochs=1)\nelif b:\n  m.fit(y, epochs=1)\nm.fit(z)", 5),
+        ("if a:\n  m.fit(x, epochs=1)\n  m.fit(y, epochs=1)", 3),
+        ("for x in d:\n  if a: m.fit(x, epochs=1)\n  else: m.fit(y, epochs=1)", 2),
         ("s.fit(x)\nm.fit(y, epochs=2)", 0),
         ("m.fit(x, epochs=1)\ns.fit(y)", 0),
         ("for fold in folds:\n  with scope():\n    m.fit(x, epochs=1)", 3),

@@ -113,6 +113,7 @@ def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, A
     admitted.show_lines()
     heard: Any = _Overhearing(sys.stderr)
     shown: Any = _Overhearing(sys.stdout)
+    found: tuple[Any, dict[str, Any]] | None
     try:
         # What it wants of warnings, such as that each is an error, is not meant for the trainer.
         with (
