@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
@@ -226,82 +226,6 @@ def sums(graph: ModelGraph) -> list[tuple[int, int, int, int]]:
         if not (layer.gives_back or layer.meets)
         if sizes[one] == sizes[other] and other < taker
     ]
-
-
-def passing_over(graph: ModelGraph, device: str, devices: Devices) -> int:
-    """The gradients that go back past all layers of a device.
-
-    They are held while its layers are computed where the whole model is, and not here. Nothing is
-    told of a device with a part of a split layer, of whose moments it has a share only.
-    """
-    held = [each.name for each in graph.layers if device in devices[each.name]]
-    if any(len(devices[name]) > 1 for name in held):
-        return 0
-    here = [place for place, each in enumerate(graph.layers) if device in devices[each.name]]
-    return sum(size for size, z, a in skips(graph) if here and z < here[0] and a > here[-1])
-
-
-def skips(graph: ModelGraph) -> list[tuple[int, int, int]]:
-    """The gradients that pass layers by: the size of each, the taker, and the layer that makes it.
-
-    There is one where a layer takes outputs of an earlier one and of those between, all of which
-    lie on a way from the one to the other. Where it gives back a tensor of its own for each, that
-    passes all between; one that is the same for all, as behind a sum, comes for each of them, and
-    passes those between two that make their own of it.
-    """
-    places = {layer.name: place for place, layer in enumerate(graph.layers)}
-    inputs = [[places[name] for name in layer.inputs] for layer in graph.layers]
-    found = []
-    for last, layer in enumerate(graph.layers):
-        taken = sorted({*inputs[last]})  # what is taken twice has one gradient in the end
-        passing = [each for each in taken if each < last and _all_between(inputs, each, last)]
-        if len(layer.inputs) < 2:
-            continue
-        if layer.gives_back >= len(layer.inputs):
-            pairs = [(first, last) for first in passing]
-        else:
-            stops = [*(each for each in taken if passing and passing[0] <= each < last), last]
-            pairs = [
-                (one, other)
-                for one, other in pairwise(stops)
-                if other == last or graph.layers[other].gives_back
-            ]
-        found += [(graph.layers[a].output_bytes, a, b) for a, b in pairs if a + 1 < b]
-    known = {(a, b) for _, a, b in found}
-    return [*found, *_passed(graph, inputs, known)]
-
-
-def _passed(
-    graph: ModelGraph, inputs: Sequence[Sequence[int]], known: Collection[tuple[int, int]]
-) -> list[tuple[int, int, int]]:
-    """The other gradients that are there whenever most is held for layers between: see `skips`.
-
-    Of each one the layers in a row that it passes by for certain.
-    """
-    found = []
-    for last, layer in enumerate(graph.layers):
-        for first in sorted({each for each in inputs[last] if each < last}):
-            size, name = graph.layers[first].output_bytes, graph.layers[first].name
-            begin = first
-            for place in range(first + 1, last + 1):
-                passed = place < last and (layer.name, name) in graph.layers[place].passed
-                if not passed:
-                    if begin + 1 < place and (first, last) not in known:
-                        found.append((size, begin, place))
-                    begin = place
-    return found
-
-
-def _all_between(inputs: Sequence[Sequence[int]], first: int, last: int) -> bool:
-    """Whether every layer between two takes what comes from the first, and leads to the last."""
-    led, needed = {first}, set(inputs[last])
-    for place in range(first + 1, last):
-        if led.intersection(inputs[place]):
-            led.add(place)
-    for place in reversed(range(first + 1, last)):
-        if place in needed:
-            needed.update(inputs[place])
-    return all(place in led and place in needed for place in range(first + 1, last))
 
 
 def joined(graph: ModelGraph, device: str, devices: Devices) -> int:

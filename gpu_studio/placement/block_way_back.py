@@ -21,7 +21,8 @@ from gpu_studio.placement.block_amounts import (
     highest,
     lowest,
 )
-from gpu_studio.placement.blocks import AT_ONCE, before, coming, groups, outliving, passing_over
+from gpu_studio.placement.block_apart import BlocksApart, HeldApart, blocks_apart
+from gpu_studio.placement.blocks import AT_ONCE, before, coming, groups, outliving
 from gpu_studio.placement.stage_memory import WayBack, behind
 from gpu_studio.placement.work import Array, Work
 
@@ -94,9 +95,9 @@ class BlocksBack:
         return filled(np.pad(most, ((0, 0), (0, 1))))
 
     @cached_property
-    def over(self) -> BlockTable | None:
-        """The gradients that pass blocks by."""
-        return filled(passing_over(self.work)) if self.work.skips else None
+    def apart(self) -> BlocksApart | None:
+        """How much less is held for layers in blocks without others; None if it is never less."""
+        return blocks_apart(self.work, self.spared)
 
     @cached_property
     def spared(self) -> Array | None:
@@ -130,8 +131,6 @@ class GoingBack:
         self._know(np.unique(blocks.ends))
         back, part = self.blocks, self.part
         fullest = self._fullest.take(blocks.places)
-        if back.over is not None:
-            fullest = fullest - part * back.over.at(blocks)
         gradients = back.gradients.prefix[blocks.ends]
         fullest = fullest - part * back.kept[blocks.begins] + gradients
         # The gradient of what came in is made here, and sent back.
@@ -144,7 +143,7 @@ class GoingBack:
     @cached_property
     def low(self) -> Array:
         """At most the least in each tile: of layers that all its blocks have."""
-        moments = self._of_tiles(self.blocks.late.low, self.blocks.comes.low)
+        moments = self._of_tiles(self.blocks.late.low, self.blocks.comes.low, *self._least)
         inside = np.tri(len(moments), k=-1, dtype=bool)
         moments = np.where(inside, moments, -np.inf)
         moments[:, :-1] = moments[:, 1:]
@@ -154,17 +153,19 @@ class GoingBack:
     @cached_property
     def high(self) -> Array:
         """At least the most in each tile: of layers that any of its blocks has."""
-        moments = self._of_tiles(self.blocks.most_late, self.blocks.comes.high)
+        most = self._alone, self._alone + self._outlived
+        moments = self._of_tiles(self.blocks.most_late, self.blocks.comes.high, *most)
         inside = np.tri(len(moments), dtype=bool)
         return self._bound(np.where(inside, moments, -np.inf), AtMost())
 
-    def _of_tiles(self, late: Array, comes: Array) -> Array:
+    def _of_tiles(self, late: Array, comes: Array, alone: Array, outlived: Array) -> Array:
         """What is held at most while any layer of a tile is computed, if so much is late.
 
-        For all of them a gradient `comes` from elsewhere, or for none.
+        For all of them a gradient `comes` from elsewhere, which may have `outlived` its use, or for
+        none, as where each is `alone`.
         """
-        alone = self._alone - self._behind
-        found = np.where(comes, highest(alone + self._outlived), highest(alone))
+        behind = self._behind
+        found = np.where(comes, highest(outlived - behind), highest(alone - behind))
         return np.asarray(found + self.part * late, np.float64)
 
     def _bound(self, moments: Array, seen: View) -> Array:
@@ -173,7 +174,7 @@ class GoingBack:
         kept = highest(back.kept) if lower else lowest(back.kept)
         gradients = (lowest if lower else highest)(back.gradients.prefix)
         fullest = np.maximum.accumulate(moments[:, ::-1], axis=1)[:, ::-1]
-        fullest = fullest - part * seen.against(back.over) - part * kept
+        fullest = fullest - part * kept
         last = seen.of(back.gradients) + part * seen.of(back.returning)
         found: Array = np.maximum(fullest + gradients[:, None], last)
         return found
@@ -186,10 +187,30 @@ class GoingBack:
     @cached_property
     def _outlived(self) -> Array:
         """How much more that is if what comes back to the layer comes from elsewhere."""
+        late = self._way_late.alone(self.part, late=True)
+        return np.append(late - self._alone[:-1], 0.0)
+
+    @cached_property
+    def _way_late(self) -> WayBack:
+        """The way back, on which threads may fall behind if the batch goes in one piece."""
         way, behind = self.blocks.way, self.blocks.work.behind_bytes
-        if self.part >= self.blocks.work.batch and len(behind):
-            way = replace(way, outlived=way.outlived + behind)
-        return np.append(way.alone(self.part, late=True) - self._alone[:-1], 0.0)
+        if self.part < self.blocks.work.batch or not len(behind):
+            return replace(way)  # not the same as that where nothing comes
+        return replace(way, outlived=way.outlived + behind)
+
+    @cached_property
+    def _apart(self) -> HeldApart | None:
+        apart = self.blocks.apart
+        backs = self.blocks.way, self._way_late
+        return None if apart is None else apart.held(backs, self.part, self.blocks.kept)
+
+    @cached_property
+    def _least(self) -> tuple[Array, Array]:
+        """At most what is held alone, and if something comes, in any block."""
+        alone, late = self._alone.copy(), self._alone + self._outlived
+        if self._apart is not None:
+            self._apart.lower(alone, late)
+        return alone, late
 
     @cached_property
     def _behind(self) -> Array:
@@ -223,27 +244,38 @@ class GoingBack:
         moments -= self._behind[:wide]
         # None of a layer that is not in the block; and of each the fullest of it and those behind.
         moments[:, first:][np.arange(first, wide) >= ends[:, None]] = -np.inf
-        doubled = self._doubled(moments, ends)
-        whole = moments if doubled is None else np.maximum(moments, doubled)
-        fullest = np.maximum.accumulate(whole[:, ::-1], axis=1)[:, ::-1]
-        if self.blocks.spared is None:
-            return fullest
-        # What the first layer takes is a copy.
-        moments[:, :-1] -= part * self.blocks.spared[: wide - 1]
-        moments[:, :-1] = np.maximum(moments[:, :-1], fullest[:, 1:])
-        return moments if doubled is None else np.maximum(moments, doubled)
+        behind = np.full_like(moments, -np.inf)
+        behind[:, :-1] = moments[:, 1:]
+        beginning = moments.copy()
+        if self.blocks.spared is not None:  # what the first layer takes is a copy
+            beginning[:, :-1] -= part * self.blocks.spared[: wide - 1]
+        held = None if self._apart is None else self._held_apart(self._apart, ends)
+        if self._apart is not None and held is not None:
+            self._apart.groups.put(held, beginning, behind)
+        self._double(moments, behind, held, ends)
+        fullest = np.maximum.accumulate(behind[:, ::-1], axis=1)[:, ::-1]
+        return np.maximum(beginning, fullest)
 
-    def _doubled(self, moments: Array, ends: Places) -> Array | None:
-        """The moments of layers for which a gradient comes twice, at the other one of the two.
+    def _held_apart(self, apart: HeldApart, ends: Places) -> Array:
+        """What is held for the layers of each group in blocks with these ends."""
+        layers = apart.groups.layers
+        late = self.blocks.late.values[np.ix_(ends, layers)]
+        comes = self.blocks.comes.values[np.ix_(ends, layers)]
+        found = apart.at(ends, comes) + self.part * late - self._behind[layers]
+        return np.where(layers < ends[:, None], found, -np.inf)
+
+    def _double(self, moments: Array, behind: Array, apart: Array | None, ends: Places) -> None:
+        """Count layers for which a gradient comes twice, at the other one of the two.
 
         Only blocks that begin with that or before have both.
         """
-        if not self.blocks.work.doubles:
-            return None
-        found = np.full_like(moments, -np.inf)
         for size, earlier, later, taker in self.blocks.work.doubles:
             rows = (ends > later) & (ends <= taker)
-            if rows.any():
-                here = moments[rows, later] + self.part * size
-                found[rows, earlier] = np.maximum(found[rows, earlier], here)
-        return found
+            if not rows.any():
+                continue
+            some = [(earlier, moments[:, later])]
+            if self._apart is not None and apart is not None and later in self.blocks.work.apart:
+                some = self._apart.groups.of(later, apart)
+            for column, held in some:
+                to, doubled = min(column, earlier), held[rows] + self.part * size
+                behind[rows, to] = np.maximum(behind[rows, to], doubled)

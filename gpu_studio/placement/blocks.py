@@ -285,11 +285,3 @@ def returned_once(work: Work) -> Array:
         end = min((layers, *(each for each in others if each > taker)))
         areas.append((taker + 1, end + 1, begin, taker + 1, size))
     return _summed(layers, areas)
-
-
-def passing_over(work: Work) -> Array:
-    """The table of the gradients that pass each block by; see `between_devices.skips`."""
-    end = len(work.inputs) + 1
-    return _summed(
-        end - 1, ((0, last + 1, first + 1, end, size) for size, first, last in work.skips)
-    )

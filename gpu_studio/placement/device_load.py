@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from gpu_studio.placement.apart import Apart, less_apart
 from gpu_studio.placement.between_devices import (
     forward,
     joined,
     lent,
     lingering,
     met,
-    passing_over,
     received,
     returned,
     skipping,
@@ -119,18 +119,27 @@ class GradientsBack(NamedTuple):
 NOTHING_COMES = GradientsBack()
 
 
-def _back_through(layer: GraphLayer, share: float, spared: int, back: GradientsBack) -> _Back:
-    """A share of a layer on its way back, around which so much is spared."""
+def _back_through(
+    layer: GraphLayer, share: float, spared: int, back: GradientsBack, here: Collection[str]
+) -> _Back:
+    """A share of a layer on its way back, around which so much is spared by a copy.
+
+    Less still is held if other layers than those that are `here` are elsewhere.
+    """
+
+    def less(every: Sequence[Apart]) -> int:
+        return max(spared, less_apart(every, here)) if here and share == 1 else spared
+
     return _Back(
         layer.kept_bytes * share,
-        (layer.around + max(0, back.added - layer.outlived_bytes)) * share - spared,
+        (layer.around + max(0, back.added - layer.outlived_bytes)) * share - less(layer.apart),
         layer.trainable_bytes * share,
         back.coming * share,
         layer.outlived_bytes * share,
         layer.behind_bytes * share,
         back.doubled * share,
         [
-            (x.beside * share - spared, x.scratch, x.least, x.outlived * share)
+            (x.beside * share - less(x.apart), x.scratch, x.least, x.outlived * share)
             for x in layer.kernels
         ],
     )
@@ -173,7 +182,6 @@ class DeviceLoad:
     zeros: float = 0
     skipping: int = 0
     forward: int = 0
-    over: int = 0
     came: float = 0
     rows: float = 0
     shapes: int = 0
@@ -189,8 +197,12 @@ class DeviceLoad:
         keeps: bool,
         begins: bool = False,
         back: GradientsBack = NOTHING_COMES,
+        here: Collection[str] = (),
     ) -> None:
-        """Put a share of a layer here, for which a gradient may come `back`."""
+        """Put a share of a layer here, for which a gradient may come `back`.
+
+        Those that are `here`, if given, are all layers of the device.
+        """
         self.parameters += layer.parameters * share
         self.trainable += layer.trainable * share
         self.weights += layer.weight_bytes * share
@@ -208,7 +220,7 @@ class DeviceLoad:
         # What is computed again is needed longer.
         alone = keeps and share == 1 and not any(self.stages)
         spared = layer.spared_bytes if alone else 0
-        self.stages[-1].append(_back_through(layer, share, spared, back))
+        self.stages[-1].append(_back_through(layer, share, spared, back, here))
 
     def receive(
         self,
@@ -228,7 +240,6 @@ class DeviceLoad:
         self.skipping = skipping(graph, device, devices, kept=not recompute)
         self.kept -= 0 if recompute else lent(graph, device, devices)
         self.forward = 0 if recompute else forward(graph, device, devices)
-        self.over = passing_over(graph, device, devices)
         self.joined = joined(graph, device, devices)
         self.met = 0 if recompute else met(graph, device, devices)
 
@@ -272,7 +283,7 @@ class DeviceLoad:
             return None
         whole = step.part >= step.batch
         moments = [_way_back(rows, whole=whole).moments(step.part).max() for rows in self.stages]
-        fullest = float(max(moments, default=0.0)) + (self.beside - self.over) * step.part
+        fullest = float(max(moments, default=0.0)) + self.beside * step.part
         # The gradient of what came in is made here, and sent back.
         return self.gradients + max(fullest, self.returned * step.part)
 

@@ -13,7 +13,17 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gpu_studio.placement.liveness import Operation, Size, StepGraph, Turn, in_one_queue
+from gpu_studio.placement.apart import Apart, Lying, Moments, apart_from
+from gpu_studio.placement.bystanders import Bystanders
+from gpu_studio.placement.liveness import (
+    NOTHING,
+    Operation,
+    Size,
+    StepGraph,
+    Turn,
+    in_one_queue,
+    roots_of,
+)
 
 ORDERS = 8
 """How many orders are drawn, besides that of the operations' numbers."""
@@ -23,13 +33,14 @@ class Kernel(NamedTuple):
     """What is held beside a kernel, in bytes per sample, and its scratch memory, in bytes.
 
     It needs that for the `least` samples and for more. So much more is held beside it if what comes
-    back to its layer has `outlived` its use.
+    back to its layer has `outlived` its use, and less where layers are `apart`.
     """
 
     beside: int
     scratch: int
     least: int = 0
     outlived: int = 0
+    apart: tuple[Apart, ...] = ()
 
 
 LetGo = Mapping[str, Sequence[tuple[int, Collection[int]]]]
@@ -49,9 +60,6 @@ class MetOutputs:
 
 
 NOTHING_MET = MetOutputs()
-Passing = tuple[str, str]
-"""A gradient that waits for others: the layer that gives it back, and the one whose output it is
-of."""
 
 
 @dataclass(slots=True)
@@ -60,29 +68,30 @@ class LayerHolds:
 
     `passing` besides all that is kept; `around` besides what the layers before it keep, and
     `beside` the same by the scratch memory of the kernel that runs, of bytes that do not grow with
-    the batch; `without` what that is less each gradient that passes the layer by.
+    the batch; `moments` are by that memory those that count where other layers are elsewhere.
     """
 
     passing: int = 0
     around: int = 0
     beside: dict[Size, int] = field(default_factory=dict)
-    without: dict[Passing, LayerHolds] = field(default_factory=dict)
+    moments: dict[Size, Moments] = field(default_factory=dict)
 
     def note(
         self,
         passing: int,
         around: int,
         scratch: Size,
-        by: Mapping[Passing, int] = MappingProxyType({}),
+        alone: int | None = None,
+        others: Mapping[Lying, int] = MappingProxyType({}),
     ) -> None:
-        """Count a moment, at which gradients of so many bytes pass the layer `by`."""
-        for each in by.keys() - self.without.keys():
-            self.without[each] = LayerHolds(self.passing, self.around, dict(self.beside))
-        for each, holds in self.without.items():
-            holds.note(0, around - by.get(each, 0), scratch)
+        """Count a moment, in which less is held where the layer is `alone`, and more by others."""
         self.passing = max(self.passing, passing)
         self.around = max(self.around, around)
-        if needs := scratch.fixed and Size(scratch.fixed, least=scratch.least):
+        needs = Size(scratch.fixed, least=scratch.least) if scratch.fixed else NOTHING
+        for each in {NOTHING, needs}:
+            some = self.moments.setdefault(each, Moments())
+            some.note(around if alone is None else alone, others)
+        if needs != NOTHING:
             self.beside[needs] = max(self.beside.get(needs, 0), around)
 
     def kernels(self, late: LayerHolds) -> tuple[Kernel, ...]:
@@ -90,15 +99,45 @@ class LayerHolds:
 
         `late` is the same where what comes back outlives its use.
         """
-        every = [
-            Kernel(beside, size.fixed, size.least, max(0, late.beside.get(size, 0) - beside))
+        every = {
+            Kernel(beside, size.fixed, size.least, max(0, late.beside.get(size, 0) - beside)): size
             for size, beside in self.beside.items()
-        ]
-        found: list[Kernel] = []
+        }
+        found: dict[Kernel, list[Size]] = {}
         for one in sorted(every, key=lambda each: (-each.scratch, each.least, -each.beside)):
-            if all(_may_be_fuller(one, each) for each in found):
-                found.append(one)
-        return tuple(found)
+            fuller = next((each for each in found if not _may_be_fuller(one, each)), one)
+            found.setdefault(fuller, []).append(every[one])
+        return tuple(
+            kernel._replace(apart=self._apart(kernel, sizes, late))
+            for kernel, sizes in found.items()
+        )
+
+    def _apart(self, kernel: Kernel, sizes: Sequence[Size], late: LayerHolds) -> tuple[Apart, ...]:
+        """How much less is held beside a kernel, or those with these sizes that need less."""
+        most = ((kernel.beside, self), (kernel.beside + kernel.outlived, late))
+        return apart_from(
+            [
+                (total, holds.moments[size])
+                for total, holds in most
+                for size in sizes
+                if size in holds.moments
+            ]
+        )
+
+    def apart(self, *late: LayerHolds) -> tuple[Apart, ...]:
+        """How much less is held where other layers are elsewhere.
+
+        Of those that are `late` what comes back outlives its use, of each by more.
+        """
+        totals = accumulate((self.around, *(each.around for each in late)), max)
+        every = (self, *late)
+        return apart_from(
+            [
+                (total, each.moments[NOTHING])
+                for total, each in zip(totals, every, strict=True)
+                if NOTHING in each.moments
+            ]
+        )
 
     def grown(self, other: LayerHolds) -> int:
         """How much more is held at most in `other`, of the same operations."""
@@ -108,12 +147,6 @@ class LayerHolds:
         """How much less is held at every moment in `other`, of the same operations."""
         less = (held - other.beside.get(scratch, held) for scratch, held in self.beside.items())
         return max(0, min((self.around - other.around, *less)))
-
-    def passed(self, sizes: Mapping[Passing, int]) -> frozenset[Passing]:
-        """Which gradients of these `sizes` are there whenever most is held."""
-        return frozenset(
-            each for each, holds in self.without.items() if self.spared(holds) >= sizes[each] > 0
-        )
 
 
 def _may_be_fuller(one: Kernel, other: Kernel) -> bool:
@@ -131,36 +164,36 @@ def held_around(
     *,
     orders: Iterable[Iterable[Turn]] | None = None,
     still: Callable[[str, int, Collection[int]], int] | None = None,
-    waiting: Callable[[int, dict[Passing, int]], object] | None = None,
+    bystanders: Bystanders | None = None,
 ) -> dict[str, LayerHolds]:
     """What is held while each layer's operations run; `layers` are those of the operations.
 
     What none made, such as the loss, runs where the layer before it does. `keeping` are the bytes a
     sample that each layer keeps, in order, of which those are `gone` that this layer needs last.
     They run in these `orders`, or as on a card. What a layer has received may lie there `still`, as
-    an operation begins that is given with those that have ended. Which gradients are `waiting` for
-    others changes as operations end.
+    an operation begins that is given with those that have ended. Those `bystanders` are told apart.
     """
     before = dict(zip(keeping, accumulate(keeping.values(), initial=0), strict=False))
     found: dict[str, LayerHolds] = {}
     for turns in on_a_card(operations) if orders is None else orders:
         order = list(turns)
-        layer, ended, there = "", set[int](), dict[Passing, int]()
+        layer, ended, there = "", set[int](), bystanders and bystanders.at_first()
         places = (turn.place for turn in order if turn.begins)
         for place, moment in zip(places, step.history(order).moments, strict=True):
             layer = layers[place] or layer
             held = moment.per_sample - step.given_per_sample
             held += still(layer, place, ended) if still else 0
             free = sum(size for size, takers in gone.get(layer, ()) if ended.issuperset(takers))
+            beside, most = there and there.beside(layer), before.get(layer, 0)
             found.setdefault(layer, LayerHolds()).note(
                 held - moment.kept,
-                held - min(moment.kept + free, before.get(layer, 0)),
+                held - min(moment.kept + free, most),
                 operations[place].scratch,
-                {each: size for each, size in there.items() if layer not in each},
+                *(beside.alone(held - free, most) if beside else ()),
             )
             ended.add(place)
-            if waiting:
-                waiting(place, there)
+            if there:
+                there.end(place)
     return found
 
 
@@ -361,13 +394,3 @@ def with_copies(
         else replace(each, takes=tuple(x for x in each.takes if not is_elsewhere(x, place)))
         for place, each in enumerate(operations)
     ]
-
-
-def roots_of(operations: Sequence[Operation]) -> dict[int, tuple[int, int]]:
-    """For each tensor the one whose memory it is, and where that is made."""
-    roots: dict[int, tuple[int, int]] = {}
-    for place, each in enumerate(operations):
-        for number, (tensor, _) in enumerate(each.makes):
-            shared = each.shares and roots.get(each.takes[number])
-            roots[tensor] = shared or (tensor, place)
-    return roots

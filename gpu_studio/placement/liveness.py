@@ -353,6 +353,16 @@ def _uses(operations: Sequence[Operation], results: Sequence[int]) -> dict[int, 
     return uses
 
 
+def roots_of(operations: Sequence[Operation]) -> dict[int, tuple[int, int]]:
+    """For each tensor the one whose memory it is, and where that is made."""
+    roots: dict[int, tuple[int, int]] = {}
+    for place, each in enumerate(operations):
+        for number, (tensor, _) in enumerate(each.makes):
+            shared = each.shares and roots.get(each.takes[number])
+            roots[tensor] = shared or (tensor, place)
+    return roots
+
+
 def in_one_queue(operations: Sequence[Operation], chance: Random | None = None) -> Iterator[Turn]:
     """One operation after the other, from a queue of those whose inputs are ready, as on a card.
 

@@ -201,15 +201,14 @@ def _loads(
 ) -> dict[str, DeviceLoad]:
     """What is on each device; with `adding` the gradients that several others send for an output.
 
-    A search does not know how many take it: of the layers behind a block it does not know the
-    devices.
+    A search does not know how many take it: it knows no devices of the layers behind a block.
     """
     loads: dict[str, DeviceLoad] = {}
-    before: Sequence[str] = ()
+    here, before = _by_device(devices_by_layer), tuple[str, ...]()
     for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
         devices = devices_by_layer[layer.name]
         keeps = len(devices) > 1 or not placed.recompute
-        begins = placed.recompute and devices != before
+        begins = placed.recompute and tuple(devices) != before
         for device in devices:
             load = loads.setdefault(device, DeviceLoad(is_copied_to(device)))
             back = NOTHING_COMES
@@ -223,13 +222,22 @@ def _loads(
                 keeps=keeps,
                 begins=begins,
                 back=back,
+                here=here[device] if load.sent else (),
             )
             load.shapes += layer.shape_bytes * load.sent
             load.taken = load.taken if layer.inputs else graph.input_bytes
             load.share += part_of_model / len(devices)
-        before = devices
+        before = tuple(devices)
     _exchange(loads, graph, devices_by_layer, recompute=placed.recompute)
     return loads
+
+
+def _by_device(devices: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    """The layers of each device."""
+    every = {device for some in devices.values() for device in some}
+    return {
+        each: frozenset(name for name, some in devices.items() if each in some) for each in every
+    }
 
 
 def _exchange(

@@ -14,8 +14,9 @@ import msgspec
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.shown_values import DataSample
+from gpu_studio.placement.apart import Apart
 from gpu_studio.placement.compiled_steps import XlaFacts
-from gpu_studio.placement.layer_holds import NOTHING_MET, Kernel, MetOutputs, Passing
+from gpu_studio.placement.layer_holds import NOTHING_MET, Kernel, MetOutputs
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan import Plan, Target
 from gpu_studio.plan.homes import devices_of_layers
@@ -267,11 +268,10 @@ class GraphLayer:
     let_go_bytes: int = 0
     """Of what it takes and keeps, what is never there at once on its way forward, per sample."""
     gives_back: int = 0  # tensors of its own that it gives as gradients for what it takes
-    passed: tuple[Passing, ...] = ()  # what is there whenever most is held for this layer
+    apart: tuple[Apart, ...] = ()  # how much less is held around it where others are elsewhere
     row_bytes: int = 0  # the gradients of rows of its weights that a sample looks up
     shape_bytes: int = 0  # what a micro-batch keeps of shapes that its loops compute in turns
-    added_up_bytes: int = 0
-    """What its loops add up in the backward pass, beginning with zeros: gradients of weights."""
+    added_up_bytes: int = 0  # what its loops add up going back, from zeros: gradients of weights
     keeps_inputs: bool = True
     """Whether the backward pass needs what the layer takes."""
     meets: tuple[tuple[str, str], ...] = ()

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from gpu_studio.placement.layer_holds import ORDERS, roots_of
+from gpu_studio.placement.layer_holds import ORDERS
 from gpu_studio.placement.liveness import (
     Operation,
     Size,
@@ -20,6 +20,7 @@ from gpu_studio.placement.liveness import (
     WaitingOperations,
     Wiring,
     in_one_queue,
+    roots_of,
 )
 
 

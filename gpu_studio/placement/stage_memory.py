@@ -166,11 +166,14 @@ class WayBack:
         What comes back to itself may be there `late`: it comes from elsewhere.
         """
         before = part * (np.cumsum(self.kept) - self.kept)
+        return np.asarray(before + self.beside(part, late=late), np.float64)
+
+    def beside(self, part: int, *, late: bool = False) -> Array:
+        """The same besides what the layers before each keep."""
         beside, scratch, least, outlived = np.moveaxis(self.kernels, -1, 0)
         needing = part * (beside + late * outlived) + np.where(part >= least, scratch, 0.0)
         around = part * (self.around + late * self.outlived)
-        held = np.maximum(around, needing.max(axis=-1, initial=0.0))
-        return np.asarray(before + held, np.float64)
+        return np.asarray(np.maximum(around, needing.max(axis=-1, initial=0.0)), np.float64)
 
 
 def behind(values: Array) -> Array:

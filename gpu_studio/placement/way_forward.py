@@ -6,8 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from gpu_studio.placement.layer_holds import roots_of
-from gpu_studio.placement.liveness import NOTHING, Operation, Size, StepGraph, in_one_queue
+from gpu_studio.placement.liveness import (
+    NOTHING,
+    Operation,
+    Size,
+    StepGraph,
+    in_one_queue,
+    roots_of,
+)
 
 
 class HeldForward(NamedTuple):

@@ -18,7 +18,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_studio.placement.between_devices import doubles, skips, sums
+from gpu_studio.placement.apart import Apart
+from gpu_studio.placement.between_devices import doubles, sums
 from gpu_studio.placement.cudnn_reserve import reserve_for_cudnn
 from gpu_studio.placement.layer_holds import MetOutputs
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
@@ -103,8 +104,8 @@ class Work:
     nothing."""
     lent_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What each layer keeps for the backward pass of others alone; if empty, nothing."""
-    skips: tuple[tuple[int, int, int], ...] = ()
-    """The gradients that pass layers by, as `between_devices.skips` has them."""
+    apart: Mapping[int, tuple[tuple[Apart, ...], ...]] = field(default_factory=dict)
+    """How much less is held around layers, and beside their kernels, where others are elsewhere."""
     doubles: tuple[tuple[int, int, int, int], ...] = ()
     """Those that are given back for two outputs at once, as `between_devices.doubles` has them."""
     sums: tuple[tuple[int, int, int, int], ...] = ()
@@ -249,8 +250,8 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Dev
         directions=_directions(graph),
         rehearsed=model.steps,
         around_bytes=_row(layer.around for layer in layers),
-        kernels=kernel_table([layer.kernels for layer in layers]),
-        skips=tuple(skips(graph)),
+        kernels=kernel_table([[each[:4] for each in layer.kernels] for layer in layers]),
+        apart=_apart(layers),
         doubles=tuple(doubles(graph)),
         sums=tuple(sums(graph)),
         keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
@@ -258,6 +259,12 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Dev
         met_outputs=tuple(layer.met_outputs for layer in layers),
         **{name: _row(getattr(layer, name) for layer in layers) for name in _AS_THEY_ARE},
     )
+
+
+def _apart(layers: Sequence[GraphLayer]) -> dict[int, tuple[tuple[Apart, ...], ...]]:
+    """Of each layer by its place that of which anything is known."""
+    every = [(each.apart, *(kernel.apart for kernel in each.kernels)) for each in layers]
+    return {place: some for place, some in enumerate(every) if any(some)}
 
 
 def _directions(graph: ModelGraph) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from made_machines import TWO_CARDS
 
+from gpu_studio.placement.apart import Apart
 from gpu_studio.placement.layer_holds import Kernel
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
@@ -65,19 +66,19 @@ def test_that_one_gradient_for_two_outputs_comes_to_their_card_twice() -> None:
 def test_that_the_gradient_of_a_sum_goes_past_the_cards_between_its_terms() -> None:
     """Where the whole model is it waits for the first term, and is held around all between."""
     first = GraphLayer("first", "Dense", output_bytes=700)
-    between = GraphLayer("between", "Dense", ("first",), output_bytes=700, around_bytes=2100)
+    passing = (Apart(700, ((("added", "first"), 700),)),)
+    between = GraphLayer(
+        "between", "Dense", ("first",), output_bytes=700, around_bytes=2100, apart=passing
+    )
     second = GraphLayer("second", "Dense", ("between",), output_bytes=700, gives_back=1)
     added = GraphLayer("added", "Add", ("first", "second"), output_bytes=700)
     on = {first: 0, between: 1, second: 2, added: 2}
     assert held(on)["GPU:1"] == round(ON_CARD * 32 * (700 + 2100 - 700))
-    # What the second term passes back as it came is that gradient: it comes to the card.
-    passing = replace(second, gives_back=0)
-    assert held({first: 0, between: 1, passing: 2, added: 2})["GPU:1"] == round(
-        ON_CARD * 32 * (700 + 2100)
-    )
-    # It is where a term is.
-    assert held({first: 0, between: 1, second: 1, added: 2})["GPU:1"] == round(
-        ON_CARD * 32 * (700 + 2100 + 700)
+    # It is where it comes from, and where it waits.
+    both = {first: 0, between: 1, second: 1, added: 1}
+    assert held(both)["GPU:1"] == round(ON_CARD * 32 * (700 + 2100))
+    assert held({first: 0, between: 0, second: 1, added: 1})["GPU:0"] == round(
+        ON_CARD * 32 * (100 + 2100)
     )
 
 
@@ -116,25 +117,52 @@ def test_that_what_a_card_sends_back_for_both_terms_of_a_sum_is_one_gradient() -
     assert held({**on, other: 2})["GPU:2"] == alone + round(ON_CARD * 32 * 700)
 
 
-def test_that_a_gradient_is_not_on_a_card_that_it_passes_by_as_it_waits_for_others() -> None:
+def test_that_what_lies_beside_a_layer_is_on_its_card_with_those_that_make_or_take_it() -> None:
     """As of two heads: what the nearer card has of the farther head's is on the first one."""
+    there = (Apart(700, ((("far", "trunk"), 700),)),)
+    kernels = Kernel(3000, 50_000, apart=there), Kernel(2000, 60_000)
     trunk = GraphLayer("trunk", "Conv2D", output_bytes=700)
-    near = GraphLayer("near", "Conv2D", ("trunk",), output_bytes=10, around_bytes=3000)
-    pool = GraphLayer("pool", "MaxPooling2D", ("near",), output_bytes=10, around_bytes=2000)
+    near = GraphLayer(
+        "near", "Conv2D", ("trunk",), output_bytes=10, around_bytes=3000, apart=there,
+        kernels=kernels[:1],
+    )  # fmt: skip
+    pool = GraphLayer("pool", "MaxPooling2D", ("near",), output_bytes=10, around_bytes=200)
     far = GraphLayer("far", "GlobalAveragePooling2D", ("trunk",), output_bytes=10)
-    there = (("far", "trunk"),)
-    seen = [trunk, *(replace(each, passed=there) for each in (near, pool)), far]
-    whole = round(ON_CARD * 32 * (700 + 3000))
 
-    def on(*layers: GraphLayer, cards: tuple[int, ...] = (0, 1, 1, 2)) -> int:
-        return held(dict(zip(layers, cards, strict=True)))["GPU:1"]
+    def on(near: GraphLayer, *cards: int) -> int:
+        return held(dict(zip((trunk, near, pool, far), cards, strict=True)))["GPU:1"]
 
-    assert on(trunk, near, pool, far) == whole
-    assert on(*seen) == whole - round(ON_CARD * 32 * 700)
-    # It is where it is made, and where it waits; and where not all layers are known to meet it.
-    assert on(*seen, cards=(0, 1, 1, 1)) == whole
-    assert on(*seen, cards=(1, 1, 1, 2)) > whole - 32 * 700
-    assert on(trunk, seen[1], pool, far) == whole
+    whole = round(ON_CARD * (32 * (700 + 3000) + 50_000))
+    assert on(near, 0, 1, 1, 2) == round(ON_CARD * (32 * (700 + 2300) + 50_000))
+    # It is where it is made, and where it waits, and whole where nothing is known of it.
+    assert on(near, 0, 1, 1, 1) == whole
+    assert on(near, 1, 1, 1, 2) > whole - 32 * 700
+    assert (
+        on(replace(near, apart=(), kernels=(kernels[0]._replace(apart=()),)), 0, 1, 1, 2) == whole
+    )
+    # Each kernel has what lies beside it; and a copy spares no more than that, too.
+    assert on(replace(near, kernels=kernels), 0, 1, 1, 2) == round(
+        ON_CARD * (32 * (700 + 2000) + 60_000)
+    )
+    spared = replace(near, spared_bytes=500)
+    assert on(spared, 0, 1, 1, 2) == on(near, 0, 1, 1, 2)
+    assert on(replace(near, spared_bytes=900), 0, 1, 1, 2) < on(near, 0, 1, 1, 2)
+
+
+def test_that_nothing_is_told_of_what_lies_beside_a_part_of_a_layer() -> None:
+    trunk = GraphLayer("trunk", "Dense", output_bytes=700)
+    split = GraphLayer("split", "Dense", ("trunk",), output_bytes=10, around_bytes=3000)
+    known = replace(split, apart=(Apart(700),))
+    assert held({trunk: 0, known: 1}) != held({trunk: 0, split: 1})
+
+    def parts(layer: GraphLayer) -> dict[str, int]:
+        graph = ModelGraph("made", (trunk, layer), input_bytes=100)
+        facts = PlanFacts(model=ModelFacts(graph, steps={"GPU": StepMemory()}))
+        placed = Placed(1, {"trunk": ("GPU:0",), "split": ("GPU:1", "GPU:2")})
+        plan = Plan(devices=SLICES, distribution=Distribution("placed", placed=placed))
+        return {each.device: each.total for each in predict(plan, TWO_CARDS, facts)}
+
+    assert parts(known) == parts(split)
 
 
 def test_that_all_that_several_cards_send_for_one_output_is_there_when_it_is_added_up() -> None:

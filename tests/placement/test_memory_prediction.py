@@ -465,34 +465,6 @@ def test_that_each_kernel_of_a_layer_has_its_own_scratch_beside_what_is_held_the
     )
 
 
-def test_that_a_gradient_that_goes_back_past_a_card_is_not_held_there() -> None:
-    """What a u-net skips goes back from the last card to the first."""
-    head = GraphLayer("head", "Conv2D", output_bytes=800)
-    middle = GraphLayer("middle", "Conv2D", ("head",), around_bytes=3000, output_bytes=8)
-    joined = GraphLayer("joined", "Concatenate", ("middle", "head"), gives_back=2)
-    on = {"head": ("GPU:0",), "middle": ("GPU:1",), "joined": ("GPU:2",)}
-
-    def total(last: GraphLayer) -> int:
-        return _placed_on_a_card((head, middle, last), on, 1, THREE_SLICES)
-
-    assert total(joined) == round(ON_CARD * 32 * (800 + 3000 - 800))
-    # Of a sum it is the very tensor that goes back through the middle, too.
-    assert total(replace(joined, gives_back=1)) == round(ON_CARD * 32 * (800 + 3000))
-    # Of what is taken twice the gradients are added up, and of a split layer only a share is held.
-    twice = replace(joined, inputs=("middle", "head", "head"), gives_back=3)
-    assert total(twice) == total(joined)
-    split = on | {"middle": ("GPU:1", "GPU:2")}
-    held = _placed_on_a_card((head, middle, joined), split, 1, THREE_SLICES)
-    assert held == _placed_on_a_card(
-        (head, middle, replace(joined, gives_back=1)), split, 1, THREE_SLICES
-    )
-    # Where one lies beside the other, nobody knows which is there first.
-    beside = replace(middle, inputs=())
-    assert _placed_on_a_card((head, beside, joined), on, 1, THREE_SLICES) == round(
-        ON_CARD * 32 * (100 + 3000)
-    )
-
-
 def test_that_what_came_in_is_there_of_a_micro_batch_on_its_way_while_another_goes_back() -> None:
     """As two outputs that are concatenated: the gradient needs neither, but they lie there yet."""
     head = GraphLayer("head", "Dense", output_bytes=500)

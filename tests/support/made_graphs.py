@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpu_studio.placement import memory
+from gpu_studio.placement.apart import Apart
 from gpu_studio.placement.layer_holds import Kernel, MetOutputs
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.stage_memory import Step, at_once
@@ -49,6 +50,9 @@ def model_of(random: np.random.Generator) -> ModelFacts:
 def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
     """The model, as it is known to be computed on a card: of some layers more, of some less."""
 
+    assert model.graph is not None
+    every = model.graph.layers
+
     def known(layer: GraphLayer) -> GraphLayer:
         scratch, kernels = int(random.integers(0, 2_000_000)), int(random.integers(0, 3))
         least = scratch % 100
@@ -56,10 +60,13 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             layer,
             passing_bytes=int(random.integers(0, 40_000)),
             around_bytes=int(random.integers(0, 2)) * (layer.kept_bytes + layer.output_bytes),
-            kernels=(
-                Kernel(layer.kept_bytes // 2, scratch, least, scratch % 7_000),
-                Kernel(layer.kept_bytes, scratch // 3),
-            )[:kernels],
+            kernels=tuple(
+                each._replace(apart=_apart(layer, every, beside))
+                for each in (
+                    Kernel(layer.kept_bytes // 2, scratch, least, scratch % 7_000),
+                    Kernel(layer.kept_bytes, scratch // 3),
+                )[:kernels]
+            ),
             outlived_bytes=int(random.integers(0, 20_000)),
             behind_bytes=scratch % 9_000,
             spared_bytes=int(random.integers(0, 2)) * bool(layer.inputs) * layer.output_bytes // 2,
@@ -69,7 +76,7 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             forward_bytes=int(random.integers(0, 2)) * int(random.integers(0, 40_000)),
             let_go_bytes=scratch % 2 * layer.kept_bytes // 2,
             gives_back=int(random.integers(0, 4)),
-            passed=tuple(pair for pair in given if passing.integers(0, 4)),
+            apart=_apart(layer, every, beside),
             added_up_bytes=layer.trainable_bytes // 2,
             row_bytes=scratch % 3 // 2 * layer.output_bytes,
             shape_bytes=scratch % 5 // 4 * layer.kept_bytes,
@@ -77,10 +84,8 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             meets=tuple(pair for pair in pairwise(_in_order(layer)) if random.integers(0, 2)),
         )
 
-    assert model.graph is not None
-    passing = np.random.default_rng(len(model.graph.layers))
-    given = [(layer.name, taken) for layer in model.graph.layers for taken in layer.inputs]
-    layers = tuple(known(each) for each in model.graph.layers)
+    beside = np.random.default_rng(len(model.graph.layers))
+    layers = tuple(known(each) for each in every)
     met: dict[str, MetOutputs] = {}
     for layer in layers:
         # Which of them comes first in an operation has nothing to do with the order of the layers.
@@ -92,6 +97,25 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
         replace(each, met_outputs=met.get(each.name, each.met_outputs)) for each in layers
     )
     return replace(model, graph=replace(model.graph, layers=layers))
+
+
+def _apart(
+    layer: GraphLayer, layers: Sequence[GraphLayer], random: np.random.Generator
+) -> tuple[Apart, ...]:
+    """What is less at some moments of a layer where any of some others are elsewhere."""
+    names = [each.name for each in layers if each is not layer]
+
+    def moment() -> Apart:
+        some = [
+            tuple(sorted(random.choice(names, int(random.integers(1, 4))).tolist()))
+            for _ in range(int(random.integers(0, 4)))
+        ]
+        return Apart(
+            int(random.integers(0, 1 + layer.kept_bytes + layer.output_bytes)),
+            tuple((each, int(random.integers(0, 10_000))) for each in dict.fromkeys(some)),
+        )
+
+    return tuple(moment() for _ in range(int(random.integers(0, 3)) if names else 0))
 
 
 def _in_order(layer: GraphLayer) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from gpu_studio.placement.layer_holds import Kernel, MetOutputs, Passing
+from gpu_studio.placement.apart import Apart
+from gpu_studio.placement.layer_holds import Kernel, MetOutputs
 from gpu_studio.placement.step_memory import StepMemory
 
 
@@ -16,7 +17,7 @@ class LayerCosts:
 
     `kernels` are those that need scratch memory on a card, see `LayerHolds`; `output_kept_bytes`,
     `forward_bytes`, `let_go_bytes`, `outlived_bytes`, `behind_bytes`, `spared_bytes`,
-    `lent_bytes`, `gives_back`, `passed`, `row_bytes` and `shape_bytes` as in `GraphLayer`.
+    `lent_bytes`, `gives_back`, `apart`, `row_bytes` and `shape_bytes` as in `GraphLayer`.
     `added_up_bytes` are the gradients that its loops add up. `keeps_inputs` says whether its
     backward pass needs what it takes; `meets`, `met_outputs` as in `GraphLayer`. It `convolves` if
     any of its operations is a convolution.
@@ -36,7 +37,7 @@ class LayerCosts:
     kernels: tuple[Kernel, ...] = ()
     lent_bytes: int = 0
     gives_back: int = 0
-    passed: tuple[Passing, ...] = ()
+    apart: tuple[Apart, ...] = ()
     row_bytes: int = 0
     shape_bytes: int = 0
     added_up_bytes: int = 0

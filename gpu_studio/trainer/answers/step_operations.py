@@ -12,9 +12,9 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
+from gpu_studio.placement.bystanders import Bystanders
 from gpu_studio.placement.layer_holds import (
     LayerHolds,
-    Passing,
     becoming,
     before_others,
     held_around,
@@ -30,7 +30,6 @@ from gpu_studio.placement.liveness import (
     history,
     in_one_queue,
 )
-from gpu_studio.placement.passing_gradients import PassingGradients
 from gpu_studio.placement.received_gradients import ReceivedGradients
 from gpu_studio.placement.rehearsal import BEHIND_S
 from gpu_studio.placement.step_memory import highest
@@ -183,22 +182,23 @@ class Graph:
         operations = self._in_turn(self._filters_first(), layers)
         gone, lasting = let_go(operations, layers, backward, kept), self._lasting(operations, kept)
         step = StepGraph(operations, results=self.results, kept=lasting, given=self.given)
-        waiting = PassingGradients(operations, layers, backward).end
+        bystanders = Bystanders(operations, layers, backward, list(keeping), lasting, self.given)
         if not (outlived or behind):
-            return held_around(step, operations, layers, keeping, gone, waiting=waiting)
+            return held_around(step, operations, layers, keeping, gone, bystanders=bystanders)
         came = ReceivedGradients(operations, layers, backward)
         orders, still = came.orders(), came.still
         if behind:
             orders, still = came.orders_behind(), came.still_behind
         return held_around(
-            step, operations, layers, keeping, gone, orders=orders, still=still, waiting=waiting
+            step,
+            operations,
+            layers,
+            keeping,
+            gone,
+            orders=orders,
+            still=still,
+            bystanders=bystanders,
         )
-
-    def passing_gradients(
-        self, layers: Sequence[str], backward: Sequence[bool]
-    ) -> dict[Passing, int]:
-        """Return the gradients that wait for others of the same output, with their bytes."""
-        return PassingGradients(self.as_on("GPU"), layers, backward).sizes
 
     def spared(
         self,

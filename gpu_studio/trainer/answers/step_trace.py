@@ -125,7 +125,7 @@ class _Step:
         behind = self.graph.held(among, paths, keeping, going_back, behind=True)
         spared = self.graph.spared(held, among, paths, keeping, going_back)
         ahead = held_forward(self.graph.as_on("GPU"), paths, going_back, among | self.graph.given)
-        moved, passing = self._moved_forward(), self.graph.passing_gradients(paths, going_back)
+        moved = self._moved_forward()
         once = {path for path, calls in self._trace.outputs.items() if len(calls) == 1}
         whole = {}
         for path, each in found.items():
@@ -141,7 +141,7 @@ class _Step:
                 around_bytes=holds.around + more,
                 outlived_bytes=holds.grown(later),
                 behind_bytes=min(holds.grown(far), later.grown(far)),
-                passed=tuple(sorted(holds.passed(passing) & later.passed(passing))),
+                apart=holds.apart(later, far),
                 spared_bytes=spared.get(path, 0) if path in once else 0,
                 kernels=tuple(
                     each._replace(beside=each.beside + more) for each in holds.kernels(later)
