@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -125,3 +126,31 @@ class Control:
             elif action in ("pause", "stop", "checkpoint"):
                 self._wishes.add(action)  # type: ignore[arg-type]
             self._changed.notify_all()
+
+
+_before_fork: list[set[int]] = []
+"""The signals that a thread which forks right now had blocked."""
+
+
+def _hold_ends() -> None:
+    # Until the child knows what to do with it: one that comes at once would be lost there.
+    _before_fork.append(signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))
+
+
+def _let_ends_through() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _before_fork.pop())
+
+
+def _end_in_child_as_ever() -> None:
+    """Have a child that is forked, as a pool of a user's own code has, end by SIGTERM.
+
+    It would note a stop that nobody reads there, and who has ended a pool waits for it for ever.
+    """
+    if isinstance(getattr(signal.getsignal(signal.SIGTERM), "__self__", None), Control):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _let_ends_through()
+
+
+os.register_at_fork(
+    before=_hold_ends, after_in_parent=_let_ends_through, after_in_child=_end_in_child_as_ever
+)

@@ -140,6 +140,16 @@ def test_that_a_stop_waits_for_a_callback_that_is_under_way_and_writes_a_checkpo
     assert all(len(each.losses) == 1 for each in ended.of(events.Steps))
 
 
+def test_that_a_board_of_each_step_is_told_how_it_is_one_of_epochs() -> None:
+    import keras
+
+    from gpu_studio.trainer.callbacks.hooks import faster
+
+    board = keras.callbacks.TensorBoard("logs", update_freq=1)
+    assert faster([board]) == 'Faster: TensorBoard(update_freq="epoch", profile_batch=0).'
+    assert "on_epoch_end" in faster([board, keras.callbacks.Callback()])
+
+
 def test_that_a_loss_that_is_not_finite_ends_a_run_that_terminates_on_it(
     tmp_path: Path,
 ) -> None:

@@ -14,7 +14,7 @@ from patience import PATIENCE_S
 from training_runs import PLAIN_STEPS, UNJUDGED, Finished, Running, running, small_plan
 
 from gpu_studio.common.processes import signals_await_handlers
-from gpu_studio.contract import events
+from gpu_studio.contract import RunDirectory, events
 from gpu_studio.plan import with_settings
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.state import is_live
@@ -221,3 +221,26 @@ def test_that_a_stop_that_came_while_python_imported_is_heard_once_it_listens(
             process.send_signal(each)
         assert process.communicate("\n", PATIENCE_S) == ("True\n", None)
     assert process.returncode == 0
+
+
+FORKS = """
+import multiprocessing
+import signal
+import sys
+from pathlib import Path
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.trainer.control import Control
+
+Control(RunDirectory(Path(sys.argv[1])), lambda: None).start()
+child = multiprocessing.get_context("fork").Process(target=signal.pause)
+child.start()
+child.terminate()
+child.join()
+print(child.exitcode == -signal.SIGTERM)
+"""
+
+
+def test_that_a_process_forked_by_a_script_ends_by_its_terminate(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path, "forks")
+    command = [sys.executable, "-c", FORKS, str(run.path)]
+    assert subprocess.run(command, capture_output=True, timeout=PATIENCE_S).stdout == b"True\n"

@@ -406,9 +406,16 @@ class Hooks:
             Warned(
                 message=f"{names} {verb} back every step: {spent(aside)} of {spent(whole)} a step, "
                 "and each call trains one step only.",
-                suggestion="Faster: let it do its work in on_epoch_end.",
+                suggestion=faster([each.callback for each in self._at_steps]),
             )
         )
+
+
+def faster(callbacks: Sequence[Any]) -> str:
+    """Say how callbacks that do something at each step would cost less."""
+    if all(isinstance(each, keras.callbacks.TensorBoard) for each in callbacks):
+        return 'Faster: TensorBoard(update_freq="epoch", profile_batch=0).'
+    return "Faster: let it do its work in on_epoch_end."
 
 
 # Scripts have the next functions as they stand, see `export.script_text`: their lines have 88
