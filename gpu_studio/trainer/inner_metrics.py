@@ -20,6 +20,7 @@ from gpu_studio.trainer.batch_parts import Added, counting_of, of_part, one_numb
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import made_by_user
 from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, wide_type
+from gpu_studio.trainer.models.own_training import call_as_fit
 
 _FEW = (5, 3)
 """The samples of the batches by which a metric's state is found out to be a sum."""
@@ -181,7 +182,7 @@ class InnerMetrics:
         begun = [(v, tf.constant(held[id(v)])) for v in variables if id(v) in held]
         with keras.StatelessScope(state_mapping=begun) as scope:
             for _ in range(times):
-                model(samples, training=True)
+                call_as_fit(model, samples, training=True)
         found = {id(v): scope.get_current_value(v) for v in variables}
         return {key: np.asarray(value) for key, value in found.items() if value is not None}
 

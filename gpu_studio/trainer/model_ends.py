@@ -206,7 +206,10 @@ def as_graph(made: keras.Model, samples: Any, shapes: Any) -> keras.Model:
         for path, each in leaves(samples)
     ]
     inputs = keras.tree.pack_sequence_as(samples, found)
-    return keras.Model(inputs, made(inputs), name=made.name)
+    graph = keras.Model(inputs, made(inputs), name=made.name)
+    # As `fit` calls the model itself: see `call_as_fit`.
+    graph._call_has_training_arg = made._call_has_training_arg  # noqa: SLF001
+    return graph
 
 
 def _whole(graph: keras.Model, samples: Any) -> keras.Model:

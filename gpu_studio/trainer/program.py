@@ -40,6 +40,7 @@ from gpu_studio.trainer.layer_state import (
     warned_of_lists,
 )
 from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally
+from gpu_studio.trainer.models.own_training import call_as_fit
 from gpu_studio.trainer.replica_updates import update_by_sums
 from gpu_studio.trainer.step_gradients import filters_first, in_one_piece, refuse_without, rows_once
 from gpu_studio.trainer.step_loops import (
@@ -323,7 +324,7 @@ class Program:
         """
         part = BatchPart(tf.cast(context.replica_id_in_sync_group, tf.int64), tf.reduce_sum(weight))
         with self._caught(step * self._replicas + part.number) as caught:
-            outputs = self.model(x, training=training)
+            outputs = call_as_fit(self.model, x, training=training)
             penalty = self._penalty(caught, part)
         self._note(caught, self._replicas, training=training)
         y, sample_weight = wanted

@@ -37,7 +37,7 @@ from gpu_studio.trainer.layer_state import (
     of_batch,
     overflows_apart,
 )
-from gpu_studio.trainer.models.own_training import own_in_steps
+from gpu_studio.trainer.models.own_training import call_as_fit, own_in_steps
 
 _ROWS = 7
 """So many samples: seldom the length of any other first axis."""
@@ -125,7 +125,9 @@ def draws(model: Any, dataset: Dataset) -> bool:
     try:
         samples = _samples(dataset)
         with _kept(own), _caught(model) as scope:
-            called = tf.function(lambda given: model(given, training=True), autograph=False)
+            called = tf.function(
+                lambda given: call_as_fit(model, given, training=True), autograph=False
+            )
             called.get_concrete_function(samples)
     except Exception:  # noqa: BLE001 (whatever a user's layer raises: a step will raise it, too)
         return kept
@@ -220,7 +222,7 @@ def layers_apart(model: Any, dataset: Dataset) -> LayersApart:
     try:
         with _kept(own), _calls_of(own) as calls:
             with _caught(model):
-                model(_samples(dataset), training=True)
+                call_as_fit(model, _samples(dataset), training=True)
             called = [each for each in own if id(each) in calls]
             found = {id(each): _mixes(model, each, calls) for each in called}
     except Exception:  # noqa: BLE001 (whatever a user's layer raises: a step will raise it, too)

@@ -106,9 +106,11 @@ def _called(model: Any, x: Any) -> list[Array]:
     import keras
     import tensorflow as tf
 
+    from gpu_studio.trainer.models.own_training import call_as_fit
+
     given = keras.tree.map_structure(tf.convert_to_tensor, x)
     try:
-        made = model(given, training=False)
+        made = call_as_fit(model, given, training=False)
     except NotImplementedError as error:
         raise TrainerError(
             "The model has no call that predicts: it only has steps of its own.",

@@ -26,7 +26,7 @@ from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures.failure_context import NotFiniteFinding, StepExamination
 from gpu_studio.trainer.model_layers import placeable_layers, replaced_call
 from gpu_studio.trainer.models import build_model
-from gpu_studio.trainer.models.own_training import own_in_steps
+from gpu_studio.trainer.models.own_training import call_as_fit, own_in_steps
 from gpu_studio.trainer.progress import CallLength, TrainingProgress
 from gpu_studio.trainer.session import Session
 
@@ -235,7 +235,7 @@ class CopyOfModel:
         return (bad[0] if bad else None), tf.reduce_mean(losses)
 
     def _losses(self, x: Any, y: Any, weights: Any) -> Any:
-        outputs = self.model(x, training=True)
+        outputs = call_as_fit(self.model, x, training=True)
         return self._session.program.loss(y, outputs, *([weights] if flat(weights) else []))
 
     def _gradients(self, part: Any, samples: int) -> list[Any]:

@@ -304,6 +304,7 @@ def notes_on(
         *(not_compiled(plan) if compiled_model(model) is None else ()),
         *(given_otherwise(plan) if whole else ()),
         *_always_one(name, model),
+        *_never_training(name, model),
         *_scaled_again(name, plan.data, model, dataset, seen),
     )
 
@@ -319,6 +320,30 @@ def _always_one(name: str, model: keras.Model) -> Iterator[ModelNote]:
             f"{name} ends in a softmax over the one unit of {listed(found)}: that is always 1, "
             "so it learns nothing.",
             'For yes or no, end in activation="sigmoid". For classes, give it a unit for each.',
+        )
+
+
+_OF_TRAINING = (
+    keras.layers.BatchNormalization,
+    keras.layers.Dropout,
+    keras.layers.GaussianDropout,
+    keras.layers.GaussianNoise,
+)
+"""Layers that work otherwise while a model trains."""
+
+
+def _never_training(name: str, model: keras.Model) -> Iterator[ModelNote]:
+    """Yield a note where layers never learn that the model trains, as they do not by `fit`."""
+    if model._call_has_training_arg or own_in_steps(model):  # noqa: SLF001 (no public name)
+        return
+    layers = model._flatten_layers()  # noqa: SLF001 (no public name)
+    if found := [each.name for each in layers if isinstance(each, _OF_TRAINING)]:
+        yield ModelNote(
+            "call without training",
+            f"The call of {name} takes no training, so that its {listed(found)} work as in "
+            "inference throughout, as by Keras' own fit.",
+            "Let it be call(self, inputs, training=None): then dropout drops, and batch "
+            "normalisation is that of the batch.",
         )
 
 

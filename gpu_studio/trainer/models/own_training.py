@@ -173,6 +173,16 @@ def _made(field: str, module: Any, named: Named) -> Any:
     return construct(f"{field}.options", named.name, factory, named.options, {})
 
 
+def call_as_fit(model: keras.Model, samples: Any, *, training: bool) -> Any:
+    """Return the outputs of a model, which is called as `fit` calls it.
+
+    That says whether it trains only to a `call` that takes `training`: in another, dropout drops
+    nothing, and batch normalisation works as in inference.
+    """
+    takes = model._call_has_training_arg  # noqa: SLF001 (no public name)
+    return model(samples, training=training) if takes else model(samples)
+
+
 def symbols_of(arrays: Any) -> Any:
     """Return a structure of arrays as Keras' symbols for any number of their samples."""
     return keras.tree.map_structure(
