@@ -42,8 +42,8 @@ class BlocksApart:
         late; `kept` is what the layers before each keep.
         """
         before = part * kept[self.layers][:, None]
-        alone, late = (before + self._of(way).beside(part, late=way is backs[1]) for way in backs)
-        return HeldApart(self, alone, late)
+        alone, late = (self._of(way) for way in backs)
+        return HeldApart(self, before + alone.beside(part), before + late.beside(part, late=True))
 
     def _of(self, way: WayBack) -> WayBack:
         kernels = np.repeat(way.kernels[self.layers][:, None], self.less.shape[1], axis=1)

@@ -192,11 +192,17 @@ class GoingBack:
 
     @cached_property
     def _way_late(self) -> WayBack:
-        """The way back, on which threads may fall behind if the batch goes in one piece."""
-        way, behind = self.blocks.way, self.blocks.work.behind_bytes
-        if self.part < self.blocks.work.batch or not len(behind):
-            return replace(way)  # not the same as that where nothing comes
-        return replace(way, outlived=way.outlived + behind)
+        """The way back where what comes is late, and all of it is there that comes for an output.
+
+        Threads may fall behind if the batch goes in one piece.
+        """
+        way, work = self.blocks.way, self.blocks.work
+        around, outlived = way.around, way.outlived
+        if len(work.added_bytes):
+            around = around + np.maximum(0.0, work.added_bytes - outlived)
+        if self.part >= work.batch and len(work.behind_bytes):
+            outlived = outlived + work.behind_bytes
+        return replace(way, around=around, outlived=outlived)
 
     @cached_property
     def _apart(self) -> HeldApart | None:

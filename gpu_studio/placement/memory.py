@@ -201,7 +201,7 @@ def _loads(
 ) -> dict[str, DeviceLoad]:
     """What is on each device; with `adding` the gradients that several others send for an output.
 
-    A search does not know how many take it: it knows no devices of the layers behind a block.
+    A search knows how many take it when all layers are placed (`taking_cards`).
     """
     loads: dict[str, DeviceLoad] = {}
     here, before = _by_device(devices_by_layer), tuple[str, ...]()

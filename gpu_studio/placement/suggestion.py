@@ -12,7 +12,8 @@ from gpu_studio.placement.block_memory import replica_bytes
 from gpu_studio.placement.cudnn_reserve import through_cudnn
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.schedule import StepTimeline, common_share, timeline
-from gpu_studio.placement.search import FoundPlacement, Lack, Objective, placements
+from gpu_studio.placement.search import FoundPlacement, Lack, Objective
+from gpu_studio.placement.taking_cards import placements_by_cards
 from gpu_studio.placement.work import Device, Times, Work, recomputing, work_of
 from gpu_studio.plan import MIRRORED, ONE_DEVICE
 
@@ -87,7 +88,9 @@ def suggest(
     # spreading layers gains nothing, and the goal is the least work.
     overlap = share is None and (at_once is None or at_once > 1)
     for some in _less_reserve(model, devices):
-        found = placements(work, some, objective, counts, overlap=overlap, recompute=recompute)
+        found = placements_by_cards(
+            work, some, objective, counts, overlap=overlap, recompute=recompute
+        )
         if not isinstance(found, tuple):
             break
     if isinstance(found, tuple):

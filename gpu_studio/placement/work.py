@@ -93,6 +93,9 @@ class Work:
     """How much more that is if what comes back outlives its use; if empty, nothing."""
     behind_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """And how much more still if a thread falls behind; if empty, nothing."""
+    added_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """What comes for each output besides the first gradient, if none of its takers is here and they
+    are on several other devices; if empty, they are on one."""
     spared_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """How much less that is where what the layer takes is a copy; if empty, nothing."""
     output_kept_bytes: Array = field(default_factory=lambda: np.zeros(0))
