@@ -293,6 +293,10 @@ def named_arrays(split: str, arrays: Sequence[Any]) -> dict[str, Any]:
     return named if weights is None else named | {f"sample_weight{split}": weights}
 
 
+_OF_LOOPS = "Where the loop counts epochs of one model, let training.epochs be as many. "
+_OF_PHASES = "A second phase with other layers frozen and another rate is training.phases. "
+
+
 def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
     """Yield a note on what the script of the plan does with `fit`, and no plan says."""
     file, call, given = _script_of(plan)
@@ -302,10 +306,10 @@ def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
         yield ModelNote(
             "fit is called again",
             f"{call.module or file.name} calls fit again in line {call.later}: only what the "
-            "first call "
-            "is given is trained.",
-            "A second phase with other layers frozen and another rate is training.phases. Other "
-            "settings, models or folds are runs of their own, each from a plan or a script.",
+            "first call is given is trained.",
+            (_OF_LOOPS if call.later == call.line else _OF_PHASES)
+            + "Other settings, models or folds are runs of their own, each from a plan or a "
+            "script.",
         )
     if given[_STRATEGY]:
         yield from _spread_otherwise(file, call, plan)

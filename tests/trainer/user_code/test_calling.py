@@ -187,6 +187,8 @@ def test_that_code_is_under_way_only_while_it_is(written: Written) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("cards", [2, 0])
 def test_that_a_strategy_is_said_to_be_made_only_where_it_is(written: Written, cards: int) -> None:
+    from gpu_studio.trainer.user_code.scripts import as_given_to_fit  # it imports TensorFlow
+
     path = written(
         "import keras, tensorflow as tf\n"
         f"cards = {cards}\n"
@@ -196,8 +198,27 @@ def test_that_a_strategy_is_said_to_be_made_only_where_it_is(written: Written, c
         "    model.compile('sgd', 'mse')\n"
         "model.fit(tf.zeros((4, 3)), tf.zeros((4, 1)), epochs=2)\n"
     )
-    from gpu_studio.trainer.user_code.scripts import as_given_to_fit  # it imports TensorFlow
-
     give("model", f"{path}:fit", {}, {}, Path())
     notes = as_given_to_fit(Plan(model=ModelSettings(python=f"{path}:fit")))
     assert [each.name == "the script makes a strategy" for each in notes] == [True] * (cards > 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loop", "advised"), [("for epoch in range(3): ", "training.epochs"), ("", "training.phases")]
+)
+def test_that_a_loop_around_fit_is_told_from_a_second_phase(
+    written: Written, loop: str, advised: str
+) -> None:
+    from gpu_studio.trainer.user_code.scripts import as_given_to_fit  # it imports TensorFlow
+
+    fit = "model.fit(np.zeros((4, 3)), np.zeros((4, 1)), epochs=1)\n"
+    path = written(
+        "import keras, numpy as np\n"
+        "model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])\n"
+        "model.compile('sgd', 'mse')\n" + loop + fit + ("" if loop else fit)
+    )
+    give("model", f"{path}:fit", {}, {}, Path())
+    (note,) = as_given_to_fit(Plan(model=ModelSettings(python=f"{path}:fit")))
+    assert note.name == "fit is called again"
+    assert advised in note.why
