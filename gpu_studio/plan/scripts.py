@@ -248,7 +248,7 @@ def older_fit(path: Path, code: bytes) -> str:
 
     Empty if neither does.
     """
-    return _place_of(path, code, b"fit_generator", _older_fits)
+    return _place_of([(None, code), *_code_beside(path)], b"fit_generator", _older_fits)
 
 
 def _older_fits(code: bytes) -> list[int]:
@@ -261,8 +261,9 @@ def legacy_in(path: Path, code: bytes) -> str:
 
     Empty if neither does. A `fit` of its models is none that can be taken over.
     """
+    texts = [(None, code), *_code_beside(path)]
     for name, lines_in in (("tf_keras", _legacy_imports), (_SETTING, _legacy_settings)):
-        if place := _place_of(path, code, name.encode(), lines_in):
+        if place := _place_of(texts, name.encode(), lines_in):
             return f"{name} {place}"
     return ""
 
@@ -284,9 +285,11 @@ def _legacy_imports(code: bytes) -> list[int]:
     return [getattr(node, "lineno", 0) for node, name in named if name == "tf_keras"]
 
 
-def _place_of(path: Path, code: bytes, word: bytes, lines_in: Callable[[bytes], list[int]]) -> str:
-    """The first line that is found in the file or in a module beside it; empty if there is none."""
-    for module, text in [(None, code), *_code_beside(path)]:
+def _place_of(
+    texts: Sequence[tuple[Path | None, bytes]], word: bytes, lines_in: Callable[[bytes], list[int]]
+) -> str:
+    """The first line that is found in a file or the modules beside it; empty if there is none."""
+    for module, text in texts:
         if word in text and (lines := lines_in(text)):
             return f"in line {min(lines)}{f' of {module.name}' if module else ''}"
     return ""
