@@ -66,11 +66,12 @@ def in_threads(
     It varies from step to step with the time of each operation. A thread continues with the
     operations that its last one made ready: with the cheap ones, one after the other, and the last
     of the expensive ones; it leaves the others to idle threads. Cheap ones take less than `cheap`
-    seconds.
+    seconds. A step is a turn of a loop: what waits for nothing in it becomes ready in one thread,
+    as if one operation had ended, so that updates that need no gradient come first.
     """
     waiting = WaitingOperations(wiring)
     workers = [_Worker(cheap) for _ in range(max(1, threads))]
-    workers[0].left.extendleft(waiting.first)
+    workers[0].take(waiting.first, seconds)
     running: list[tuple[float, int, int]] = []
     idle = list(range(len(workers)))
     now = 0.0

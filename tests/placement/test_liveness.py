@@ -248,6 +248,13 @@ def test_that_as_long_as_no_cost_is_known_cheap_operations_are_handed_to_other_t
     ]
 
 
+def test_that_what_is_cheap_and_waits_for_nothing_runs_in_one_thread() -> None:
+    """A step is a turn of a loop: an operation's end makes them ready, in its thread."""
+    five = [op(0), op(1), op(2), op(3, 0), op(4, 1)]
+    turns = in_threads(Wiring(five), [CHEAP / 2] * 5, 2)
+    assert [turn.place for turn in turns if turn.begins] == [0, 1, 2, 3, 4]
+
+
 def test_that_a_size_that_shrinks_with_the_batch_ends_at_nothing() -> None:
     assert [Size(100, -10).bytes(batch) for batch in (1, 10, 11)] == [90, 0, 0]
 

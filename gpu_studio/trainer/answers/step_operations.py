@@ -60,17 +60,23 @@ from gpu_studio.trainer.answers.kernel_scratch import (
 )
 from gpu_studio.trainer.answers.operation_flops import flops
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting
+from gpu_studio.trainer.devices import ONE_DNN
 from gpu_studio.trainer.step_gradients import filters_before, needed
 
 _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
 _ADDING = frozenset({"Add", "AddN", "AddV2"})
-DELAY_S = 5 * BEHIND_S
+DELAY_S = 1.5 * BEHIND_S
 """A turn begins as soon as it has what it needs: while one thread stands still, the others compute
-gradients that wait to be added up. Real turns, of small operations on all cores, take a fifth of
+gradients that wait to be added up. Real turns, of small operations on all cores, take two thirds of
 what is reckoned."""
 _TYPICAL = 64  # the batch at which it is asked how long a turn takes
-LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
-"""A core of a machine of today, roughly: only which of two operations takes longer matters."""
+LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 3e10, 1.2e11
+"""A machine of today, roughly, as traced: only which of two operations takes longer matters, and
+how far the others get while one thread stands still."""
+_CONVOLVING_S = {True: 2.5e-4, False: 1e-4}
+"""What oneDNN takes besides to begin a convolution: the gradient of its filter, and any other.
+
+In a small model that is far more than the rest, so that filters' gradients wait for each other."""
 
 
 class Graph:
@@ -332,7 +338,13 @@ class Graph:
         sizes = [size_of(x, self.batch) for x in (*op.inputs, *op.outputs)]
         # An update reads the variable too, and writes it.
         moved = sum(size.bytes(batch) for size in sizes) * (3 if op.type in _ASSIGNING else 1)
-        return LAUNCH_S + moved / BYTES_PER_S + flops(op) * batch / self.batch / FLOPS_PER_S
+        worked = moved / BYTES_PER_S + flops(op) * batch / self.batch / FLOPS_PER_S
+        return LAUNCH_S + _start(op) + worked
+
+
+def _start(op: Any) -> float:
+    """The seconds that a kernel takes before it works, beyond those of any."""
+    return _CONVOLVING_S["Filter" in op.type] if ONE_DNN and "Conv" in op.type else 0.0
 
 
 # Loops, which recurrent layers are made of
