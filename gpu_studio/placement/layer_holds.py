@@ -21,6 +21,7 @@ from gpu_studio.placement.liveness import (
     Size,
     StepGraph,
     Turn,
+    Wiring,
     in_one_queue,
     roots_of,
 )
@@ -179,15 +180,15 @@ def held_around(
         order = list(turns)
         layer, ended, there = "", set[int](), bystanders and bystanders.at_first()
         places = (turn.place for turn in order if turn.begins)
-        for place, moment in zip(places, step.history(order).moments, strict=True):
+        for place, (_, held, _, kept) in zip(places, step.history(order).held, strict=True):
             layer = layers[place] or layer
-            held = moment.per_sample - step.given_per_sample
+            held -= step.given_per_sample
             held += still(layer, place, ended) if still else 0
             free = sum(size for size, takers in gone.get(layer, ()) if ended.issuperset(takers))
             beside, most = there and there.beside(layer), before.get(layer, 0)
             found.setdefault(layer, LayerHolds()).note(
-                held - moment.kept,
-                held - min(moment.kept + free, most),
+                held - kept,
+                held - min(kept + free, most),
                 operations[place].scratch,
                 *(beside.alone(held - free, most) if beside else ()),
             )
@@ -263,10 +264,10 @@ def _needs(operations: Sequence[Operation]) -> list[set[int]]:
 
 def on_a_card(operations: Sequence[Operation]) -> Iterator[Iterator[Turn]]:
     """Orders in which a card takes operations: that of their numbers, and some that are drawn."""
-    chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
-    yield in_one_queue(operations)
+    chance, wiring = Random(0), Wiring(operations)  # noqa: S311 (the same orders in every process)
+    yield in_one_queue(wiring)
     for _ in range(ORDERS):
-        yield in_one_queue(operations, chance)
+        yield in_one_queue(wiring, chance)
 
 
 def spared_by_copies(

@@ -160,7 +160,7 @@ class _Memory:
             self._free(self.scratch.pop(place))
         if place in self.copied:
             self._leave(self.copied.pop(place))
-        for buffer in dict.fromkeys([buffers[tensor] for tensor, _ in operation.makes]):
+        for buffer in _each_once([buffers[tensor] for tensor, _ in operation.makes]):
             if buffer.uses == 0:
                 self._free(buffer)
         for tensor in operation.takes:
@@ -251,6 +251,11 @@ class _Memory:
             self.per_sample -= size.per_sample
             self.gradient_bytes -= buffer.gradients
             self.kept_bytes -= buffer.kept
+
+
+def _each_once(buffers: list[_Buffer]) -> Iterable[_Buffer]:
+    """The buffers without repetitions; most operations make one."""
+    return dict.fromkeys(buffers) if len(buffers) > 1 else buffers
 
 
 Held = tuple[int, int, int, int]
@@ -363,19 +368,23 @@ def roots_of(operations: Sequence[Operation]) -> dict[int, tuple[int, int]]:
     return roots
 
 
-def in_one_queue(operations: Sequence[Operation], chance: Random | None = None) -> Iterator[Turn]:
+def in_one_queue(
+    operations: Sequence[Operation] | Wiring, chance: Random | None = None
+) -> Iterator[Turn]:
     """One operation after the other, from a queue of those whose inputs are ready, as on a card.
 
     There one thread launches them (Abadi et al. 2016, arXiv:1605.08695, and `executor.cc`). Those
     that become ready together come in the order of their numbers, or drawn by `chance`: TensorFlow
-    rewrites the graph, and then takes them as it finds them in it.
+    rewrites the graph, and then takes them as it finds them in it. Their wiring stands for the
+    operations where several orders are drawn.
     """
-    waiting = WaitingOperations(Wiring(operations))
+    wiring = operations if isinstance(operations, Wiring) else Wiring(operations)
+    waiting = WaitingOperations(wiring)
     ready = deque(waiting.first)
     while ready:
         place = ready.popleft()
-        yield Turn(place, begins=True)
-        yield Turn(place, begins=False)
+        yield wiring.begins[place]
+        yield wiring.ends[place]
         next_ones = waiting.after(place)
         if chance is not None:
             chance.shuffle(next_ones)

@@ -63,16 +63,16 @@ class ReceivedGradients:
     def orders(self) -> Iterator[Iterator[Turn]]:
         """Orders of the operations as on a card, also one layer after the other."""
         chance, wiring = Random(0), Wiring(self._operations)  # noqa: S311 (the same orders always)
-        yield in_one_queue(self._operations)
+        yield in_one_queue(wiring)
         for turn in range(ORDERS // 2):
-            yield in_one_queue(self._operations, chance)
-            yield self._one_by_one(WaitingOperations(wiring), turn, chance)
+            yield in_one_queue(wiring, chance)
+            yield self._one_by_one(wiring, turn, chance)
 
     def orders_behind(self) -> Iterator[Iterator[Turn]]:
         """Those in which threads have fallen behind."""
         chance, wiring = Random(0), Wiring(self._operations)  # noqa: S311 (the same orders always)
         for turn in range(ORDERS // 2):
-            yield self._falling_behind(WaitingOperations(wiring), self._all_but_one(turn), chance)
+            yield self._falling_behind(wiring, self._all_but_one(turn), chance)
 
     def still(self, layer: str, place: int, ended: Collection[int]) -> int:
         """The bytes a sample that are there besides, of what a layer has received, at a moment.
@@ -142,9 +142,10 @@ class ReceivedGradients:
         return frozenset(found)
 
     def _falling_behind(
-        self, waiting: WaitingOperations, late: Collection[int], chance: Random
+        self, wiring: Wiring, late: Collection[int], chance: Random
     ) -> Iterator[Turn]:
         """One after the other; those that are `late` wait until others leave their layer."""
+        waiting = WaitingOperations(wiring)
         layers, ready, behind = self._layers, deque(waiting.first), list[int]()
         while ready or behind:
             now = layers[ready[0]] if ready else None
@@ -152,19 +153,19 @@ class ReceivedGradients:
             if due:
                 behind.remove(due[0])
             place = due[0] if due else ready.popleft()
-            yield Turn(place, begins=True)
-            yield Turn(place, begins=False)
+            yield wiring.begins[place]
+            yield wiring.ends[place]
             next_ones = waiting.after(place)
             chance.shuffle(next_ones)
             for each in next_ones:
                 (behind if each in late else ready).append(each)
 
-    def _one_by_one(self, waiting: WaitingOperations, turn: int, chance: Random) -> Iterator[Turn]:
+    def _one_by_one(self, wiring: Wiring, turn: int, chance: Random) -> Iterator[Turn]:
         """One layer after the other, as where what comes back to each comes by itself.
 
         Those that may begin together do so in order, then in the opposite one, then in any.
         """
-        ready: dict[str, deque[int]] = {}
+        waiting, ready = WaitingOperations(wiring), dict[str, deque[int]]()
         layer, next_ones = "", waiting.first
         while True:
             for each in next_ones:
@@ -175,8 +176,8 @@ class ReceivedGradients:
             place = ready[layer].popleft()
             if not ready[layer]:
                 del ready[layer]
-            yield Turn(place, begins=True)
-            yield Turn(place, begins=False)
+            yield wiring.begins[place]
+            yield wiring.ends[place]
             next_ones = sorted(waiting.after(place), reverse=turn == 1)
             if turn > 1:
                 chance.shuffle(next_ones)

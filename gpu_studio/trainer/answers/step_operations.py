@@ -12,25 +12,14 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
-from gpu_studio.placement.bystanders import Bystanders
-from gpu_studio.placement.layer_holds import (
-    LayerHolds,
-    becoming,
-    before_others,
-    held_around,
-    let_go,
-    spared_by_copies,
-)
 from gpu_studio.placement.liveness import (
     NOTHING,
     Operation,
     Size,
-    StepGraph,
     Variable,
     history,
     in_one_queue,
 )
-from gpu_studio.placement.received_gradients import ReceivedGradients
 from gpu_studio.placement.rehearsal import BEHIND_S
 from gpu_studio.placement.step_memory import highest
 from gpu_studio.trainer.answers.graph_tensors import (
@@ -115,6 +104,11 @@ class Graph:
         listed = tensor.dtype.name == "variant"
         return in_list(tensor, self.batch) if listed else size_of(tensor, self.batch)
 
+    @property
+    def early_places(self) -> list[int]:
+        """The places of the operations that are `early`."""
+        return [self._places[name] for name in self.early]
+
     @cached_property
     def _unread(self) -> frozenset[Any]:
         return unread_outputs(self.operations, self._graph.outputs)
@@ -150,7 +144,7 @@ class Graph:
 
     def with_turns_ahead(self) -> list[Operation]:
         """Return the operations on a card, where loops also hold what their turns make ahead."""
-        operations = self._filters_first()
+        operations = self.filters_first()
         for place, op in enumerate(self.operations):
             if op.type in LOOPS:
                 own, before = operations[place].scratch, _ahead(op, self.batch)
@@ -158,96 +152,13 @@ class Graph:
                 operations[place] = replace(operations[place], scratch=scratch)
         return operations
 
-    def _filters_first(self) -> list[Operation]:
-        """The operations in a step on a card, where the trainer has added edges to the graph."""
+    def filters_first(self) -> list[Operation]:
+        """Return the operations on a card, where the trainer has added edges to the graph."""
         operations = self.as_on("GPU")
         for op, filters in filters_before(self.operations).items():
             place, first = self._places[op.name], (self._places[each.name] for each in filters)
             operations[place] = replace(operations[place], after=(*operations[place].after, *first))
         return operations
-
-    def held(
-        self,
-        kept: frozenset[int],
-        layers: Sequence[str],
-        keeping: Mapping[str, int],
-        backward: Sequence[bool],
-        *,
-        outlived: bool = False,
-        behind: bool = False,
-    ) -> dict[str, LayerHolds]:
-        """Return what is held on a card while each layer's operations run.
-
-        `layers` are those of the operations: what none made, such as the loss, runs where the layer
-        before it does. What a layer draws it draws when it has its input. `kept` are the tensors
-        that the backward pass needs, and `keeping` the bytes of them a sample of each layer, in
-        order. What comes back to a layer may be `outlived` by its use there, as where it comes from
-        another card, or threads that take it may be `behind`. Which operations go `backward` is
-        given.
-        """
-        operations = self._in_turn(self._filters_first(), layers)
-        gone, lasting = let_go(operations, layers, backward, kept), self._lasting(operations, kept)
-        step = StepGraph(operations, results=self.results, kept=lasting, given=self.given)
-        bystanders = Bystanders(operations, layers, backward, list(keeping), lasting, self.given)
-        if not (outlived or behind):
-            return held_around(step, operations, layers, keeping, gone, bystanders=bystanders)
-        came = ReceivedGradients(operations, layers, backward)
-        orders, still = came.orders(), came.still
-        if behind:
-            orders, still = came.orders_behind(), came.still_behind
-        return held_around(
-            step,
-            operations,
-            layers,
-            keeping,
-            gone,
-            orders=orders,
-            still=still,
-            bystanders=bystanders,
-        )
-
-    def spared(
-        self,
-        alone: Mapping[str, LayerHolds],
-        kept: frozenset[int],
-        layers: Sequence[str],
-        keeping: Mapping[str, int],
-        backward: Sequence[bool],
-    ) -> dict[str, int]:
-        """Return how much less than `alone` that is of each layer where what it takes is a copy."""
-
-        def held(run: Sequence[Operation]) -> dict[str, LayerHolds]:
-            step = StepGraph(run, results=self.results, kept=lasting, given=self.given)
-            gone = let_go(operations, layers, backward, kept)
-            return held_around(step, run, layers, keeping, gone=gone)
-
-        operations = self._in_turn(self._filters_first(), layers)
-        lasting = self._lasting(operations, kept)
-        return spared_by_copies(alone, held, operations, layers, backward, list(keeping))
-
-    def _lasting(self, operations: Sequence[Operation], kept: frozenset[int]) -> frozenset[int]:
-        """What is kept, and what that which gradients have made early is written over."""
-        early = (self._places[name] for name in self.early)
-        made = {tensor for place in early for tensor, _ in operations[place].makes}
-        return kept | becoming(operations, made & kept)
-
-    def _in_turn(self, operations: list[Operation], layers: Sequence[str]) -> list[Operation]:
-        made_by = {
-            tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes
-        }
-        feeders: dict[str, int] = {}
-        for each, layer in zip(operations, layers, strict=True):
-            for before in (made_by[tensor] for tensor in each.takes):
-                grows = any(size.per_sample for _, size in operations[before].makes)
-                if layer and layers[before] != layer and grows:
-                    feeders.setdefault(layer, before)
-        drawn = [
-            replace(each, after=(*each.after, feeders[layer]))
-            if layer in feeders and not each.takes and each.reads is None
-            else each
-            for each, layer in zip(operations, layers, strict=True)
-        ]
-        return before_others(drawn, layers, [self._places[name] for name in self.early])
 
     def seconds(self, batch: int) -> list[float]:
         """Estimate how long each operation takes for this many samples."""

@@ -27,6 +27,7 @@ from gpu_studio.trainer.answers.going_back import (
     own_gradients,
 )
 from gpu_studio.trainer.answers.graph_tensors import root, size_of, splits_of
+from gpu_studio.trainer.answers.layers_on_card import LayersOnCard
 from gpu_studio.trainer.answers.moved_factors import in_runs, moved_factors
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting, rewritten
 from gpu_studio.trainer.answers.sent_tensors import (
@@ -120,10 +121,9 @@ class _Step:
         among = frozenset(self._numbers(ref.deref() for ref in self._kept))
         keeping, paths = {path: each.kept_bytes for path, each in found.items()}, self._paths()
         going_back = list(map(self._is_backward, self.graph.operations))
-        held = self.graph.held(among, paths, keeping, going_back)
-        late = self.graph.held(among, paths, keeping, going_back, outlived=True)
-        behind = self.graph.held(among, paths, keeping, going_back, behind=True)
-        spared = self.graph.spared(held, among, paths, keeping, going_back)
+        on_card = LayersOnCard(self.graph, paths, keeping, going_back, among)
+        held, late, behind = on_card.held(), on_card.outlived(), on_card.behind()
+        spared = on_card.spared(held)
         ahead = held_forward(self.graph.as_on("GPU"), paths, going_back, among | self.graph.given)
         moved = self._moved_forward()
         once = {path for path, calls in self._trace.outputs.items() if len(calls) == 1}
