@@ -177,8 +177,15 @@ def test_that_an_end_without_an_answer_is_told():
 
 
 def test_that_a_process_that_hangs_is_given_up_and_gone(starts):
-    with pytest.raises(AskError, match=r"within 0\.3 s"):
+    with pytest.raises(AskError, match=r"nothing for 0\.3 s"):
         asked("hang", timeout=0.3)
+
+
+def test_that_a_process_that_says_what_it_computes_is_waited_for_and_heard_once():
+    told = []
+
+    assert asked("compute", timeout=2.0, progress=told.append).value["question"] == "devices"
+    assert told == ["computing"]
 
 
 def test_that_asking_can_be_cancelled_while_it_waits():

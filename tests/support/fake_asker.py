@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,13 @@ def _hang(descriptor: int) -> None:
     signal.pause()
 
 
+def _compute(descriptor: int) -> None:
+    """Take longer than anybody waits for a word, but say again and again what is computed."""
+    for _ in range(16):
+        _say(descriptor, {"progress": "computing"})
+        time.sleep(0.2)
+
+
 def _flood(_descriptor: int) -> None:
     sys.stderr.write("chatter " * 100_000)
     sys.stderr.flush()
@@ -88,6 +96,7 @@ _ACTIONS = {
     "crash": _crash,
     "exit": _exit,
     "hang": _hang,
+    "compute": _compute,
     "flood": _flood,
     "child": _child,
 }

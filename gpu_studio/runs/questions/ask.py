@@ -41,6 +41,7 @@ class Answering:
         self.code: int | None = None
         self._progress, self._part = progress, part or _nobody
         self._error = ""
+        self._waited_for = ""
         self._cut = b""
         self._chatter = b""
 
@@ -87,7 +88,7 @@ class Answering:
         if not isinstance(reported, dict):
             return
         if "progress" in reported:
-            self._progress(str(reported["progress"]))
+            self._take_progress(str(reported["progress"]))
         elif isinstance(reported.get("part"), dict):
             self._part(reported["part"])
         elif isinstance(reported.get("answer"), dict):
@@ -98,6 +99,12 @@ class Answering:
             )
         elif "error" in reported:
             self._error, self.ended = str(reported["error"]), True
+
+    def _take_progress(self, text: str) -> None:
+        """Pass on what is being waited for; it is said again while that lasts."""
+        if text != self._waited_for:
+            self._waited_for = text
+            self._progress(text)
 
 
 TRAINER, ASKER = "gpu_studio.trainer", "gpu_studio.trainer.ask"
@@ -146,14 +153,14 @@ def ask(
     part: Callable[[dict[str, Any]], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> Answer:
-    """Ask `question` (`devices`, `data`, `model`) and wait at most `timeout` seconds.
+    """Ask `question` (`devices`, `data`, `model`), and give up after `timeout` seconds of silence.
 
-    `about` is the subject of the question, as JSON values. An answer is cached until that, the
-    machine or the installation changes, and reused unless `fresh`. `progress` is called in this
-    thread with what is being waited for, `part` with what is answered already; set `cancel` from
-    another to give up. `environment` is
-    added to this process's own. `command` is the command line to which the question is appended, by
-    default that of the trainer.
+    Each word of progress begins them anew. `about` is the subject of the question, as JSON values.
+    An answer is cached until that, the machine or the installation changes, and reused unless
+    `fresh`. `progress` is called in this thread with what is being waited for, `part` with what is
+    answered already; set `cancel` from another to give up. `environment` is added to this process's
+    own. `command` is the command line to which the question is appended, by default that of the
+    trainer.
 
     Raises AskError if there is no answer, and AskCancelledError; no process is left behind. Neither
     is one after Ctrl+C, which raises KeyboardInterrupt here once the process is gone.
@@ -256,12 +263,12 @@ def _converse(asked: _Asked, timeout: float, answering: Answering, breaks: _Brea
     finally:
         os.close(writing)
     try:
-        _listen(process, reading, answering, time.monotonic() + timeout, breaks)
+        _listen(process, reading, answering, timeout, breaks)
         answering.code = process.wait(LONGEST_DYING)
         answering.take_chatter(_rest(process))
     except TimeoutError as error:
         raise AskError(
-            f"TensorFlow did not answer within {timeout:g} s", answering.last_words()
+            f"TensorFlow said nothing for {timeout:g} s", answering.last_words()
         ) from error
     except subprocess.TimeoutExpired:
         return  # it has answered and merely does not end, which does not matter
@@ -286,21 +293,27 @@ def _listen(
     process: subprocess.Popen[bytes],
     reading: int,
     answering: Answering,
-    deadline: float,
+    timeout: float,
     breaks: _Breaks,
 ) -> None:
-    """Read both the answer and stderr until the answer is complete or its descriptor is closed."""
+    """Read both the answer and stderr until the answer is complete or its descriptor is closed.
+
+    Raises TimeoutError if nothing comes of the answer, nor of its progress, for so many seconds.
+    """
+    heard = time.monotonic()
     with selectors.DefaultSelector() as selector:
         selector.register(reading, selectors.EVENT_READ, answering.take_answer)
         if process.stderr is not None:
             selector.register(process.stderr, selectors.EVENT_READ, answering.take_chatter)
         while not answering.ended:
             breaks.check()
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= heard + timeout:
                 raise TimeoutError
             for key, _ in selector.select(LOOK_EVERY):
                 data = os.read(key.fd, CHUNK)
                 key.data(data)
+                if key.fd == reading:
+                    heard = time.monotonic()
                 if not data:
                     selector.unregister(key.fileobj)
 

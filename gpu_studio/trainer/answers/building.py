@@ -160,6 +160,10 @@ def notes_of(
     return notes_on(plan, model, dataset, seen, whole=False)
 
 
+def _nobody() -> None:
+    return
+
+
 def facts_of(
     training: plans.Training,
     dataset: Dataset,
@@ -168,11 +172,13 @@ def facts_of(
     loaded: bool = False,
     rewriting: Rewriting | None = rewritten,
     rehearsed: bool = True,
+    traced: Callable[[], object] = _nobody,
 ) -> ModelFacts:
     """Return the model's layers, its optimizer's slots and what a step holds. Raises PlanRefused.
 
     `loaded` says whether the weights come from a file; `rewriting` and `rehearsed` as in
-    `costs_of`. Steps are rehearsed when they are asked for: `dict(steps)` has them all.
+    `costs_of`. Steps are rehearsed when they are asked for: `dict(steps)` has them all. `traced` is
+    called when the user's code has done what there is for it to do.
     """
     layers = placeable_layers(model)
     if own := own_in_steps(model):
@@ -180,24 +186,32 @@ def facts_of(
     optimizer = keras_objects.make_optimizer(training, _STEPS, _STEPS, model)
     slots, shared = _slots(optimizer, model, layers)
     learners = _learners_of(training, dataset, model)
-    loss = keras_objects.make_objective(learners)
-    program = _program(model, optimizer, loss)
+    program = _program(model, optimizer, keras_objects.make_objective(learners))
     trace = trace_step(program, dataset, layers)
+    traced()
     costs = costs_of(trace, loaded=loaded, rewriting=rewriting, rehearsed=rehearsed)
-    learnt = _each_learnt(learners, loss.heads)
-    return ModelFacts(
+    heads = program.loss.heads
+    learnt = _each_learnt(learners, heads)
+    return replace(
+        _of_no_step(model),
         graph=_graph(model, dataset, layers, costs.layers),
         learnt=next(iter(learnt.values())) if len(learnt) == len(model.outputs) == 1 else None,
         learners=learnt,
-        inputs=tuple(map(_end, inputs_of(model))),
-        outputs=tuple(map(_end, outputs_of(model))),
         measures=tuple(program.measures),
         conditional=is_conditional(optimizer),
         slots=slots,
         shared_slots=shared,
-        state_bytes=_state_bytes(model),
         steps=costs.steps,
-        notes=_odd(dataset, learners, loss.heads),
+        notes=_odd(dataset, learners, heads),
+    )
+
+
+def _of_no_step(model: Any) -> ModelFacts:
+    """What is known of a model without a step of it."""
+    return ModelFacts(
+        inputs=tuple(map(_end, inputs_of(model))),
+        outputs=tuple(map(_end, outputs_of(model))),
+        state_bytes=_state_bytes(model),
         xla=xla_facts(model),
     )
 

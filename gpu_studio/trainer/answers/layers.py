@@ -6,9 +6,12 @@ into a graph; no step is run. The times are measured by training, on each kind o
 
 from __future__ import annotations
 
+import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,10 @@ from gpu_studio.plan.strategies.placed import placing
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 from gpu_studio.trainer.failures import FailureContext, explain
+
+AGAIN_S = 60.0
+"""Seconds after which it is said again what is computed: a fifth of those of silence after which
+whoever asks gives up."""
 
 
 def layer_costs(
@@ -58,10 +65,8 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
     progress("tracing a training step")
     notes = building.notes_of(plan, model, dataset, data)
     try:
-        facts = building.facts_of(
-            plan.training, dataset, model, loaded=building.from_file(plan.model)
-        )
-        known = replace(facts, steps=dict(facts.steps), policy=policy, states=kept_states(model))
+        facts = _of_a_step(plan, dataset, model, progress)
+        known = replace(facts, policy=policy, states=kept_states(model))
         return replace(known, notes=(*notes, *facts.notes))
     except TrainerError as error:
         # More can be said about the layers than that their training is refused.
@@ -70,6 +75,57 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
         return replace(refused, policy=policy, learners={}, slots={}, notes=notes)
     except Exception as error:  # noqa: BLE001
         return _refused("Keras cannot train this model on these data", error, policy)
+
+
+def _of_a_step(
+    plan: plans.Plan, dataset: Any, model: Any, progress: Callable[[str], None]
+) -> ModelFacts:
+    from gpu_studio.trainer.answers import building
+
+    words = LastingWords(progress)
+    try:
+        facts = building.facts_of(
+            plan.training,
+            dataset,
+            model,
+            loaded=building.from_file(plan.model),
+            traced=partial(words.say, "looking at what each layer holds"),
+        )
+        words.say("rehearsing the step")
+        return replace(facts, steps=dict(facts.steps))
+    finally:
+        words.end()
+
+
+class LastingWords:
+    """Says what is computed again and again: for a deep model that may take minutes.
+
+    Who asks takes silence for a process that hangs. What is computed here comes to an end, as no
+    code of the user's has a part in it.
+    """
+
+    def __init__(self, progress: Callable[[str], None]) -> None:
+        self._progress, self._text = progress, ""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._say_again, daemon=True)
+
+    def say(self, text: str) -> None:
+        """Say it now, and then every minute."""
+        self._text = text
+        self._progress(text)
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def end(self) -> None:
+        """Say nothing any more."""
+        self._ended.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _say_again(self) -> None:
+        with suppress(OSError):  # nobody listens any more, which ends the process elsewhere
+            while not self._ended.wait(AGAIN_S):
+                self._progress(self._text)
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
