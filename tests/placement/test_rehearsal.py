@@ -24,7 +24,7 @@ from gpu_studio.placement.rehearsal import (
     on_card,
     on_cpu,
 )
-from gpu_studio.placement.step_orders import CHEAP
+from gpu_studio.placement.step_orders import CHEAP, UNKNOWN
 
 MIB = 2**20
 WEIGHT = Variable(0, MIB)
@@ -55,6 +55,17 @@ def alike(_batch: int) -> list[float]:
 def test_that_on_a_cpu_an_update_may_meet_a_weight_that_is_still_in_use() -> None:
     memory = on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=2)
     assert memory.asked(1) == 2 * MIB + 8
+
+
+def test_that_a_batch_of_128_is_rehearsed_by_the_times_that_its_operations_take() -> None:
+    def seconds(batch: int) -> list[float]:
+        # As soon as the gradient of what came in takes long, the update meets its weight.
+        times = alike(batch)
+        times[TO_BEHIND] = 1.0 if 128 <= batch < 512 else 2 * UNKNOWN
+        return times
+
+    memory = on_cpu(BACKWARD, seconds, TensorKinds(results=[11]), threads=2)
+    assert memory.peak(128) - memory.peak(112) > MIB // 2
 
 
 def test_that_on_a_card_the_weight_is_used_first() -> None:
