@@ -128,17 +128,17 @@ class Control:
             self._changed.notify_all()
 
 
-_before_fork: list[set[int]] = []
-"""The signals that a thread which forks right now had blocked."""
+_before_fork = threading.local()
+"""The signals that a thread which forks right now had `blocked`."""
 
 
 def _hold_ends() -> None:
     # Until the child knows what to do with it: one that comes at once would be lost there.
-    _before_fork.append(signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))
+    _before_fork.blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 
 def _let_ends_through() -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, _before_fork.pop())
+    signal.pthread_sigmask(signal.SIG_SETMASK, _before_fork.blocked)
 
 
 def _end_in_child_as_ever() -> None:

@@ -131,6 +131,13 @@ def test_that_least_memory_leaves_the_fullest_device_as_empty_as_can_be_and_is_t
             assert_emptiest(each)
 
 
+def test_that_a_block_fits_which_holds_less_than_it_keeps_where_others_are_elsewhere() -> None:
+    for seed in (5221, 5426):
+        each = known_case(seed, recompute=True)
+        assert any(each.work.apart)
+        assert_emptiest(each)
+
+
 def assert_emptiest(each: Case) -> None:
     """No placement leaves the fullest device emptier, and none of those that do is faster."""
     found, reached = each.found("least_memory")
