@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from gpu_studio.common.figures import grouped, plural
@@ -362,10 +363,11 @@ def _is_in(field: str, whole: str) -> bool:
 
 
 def _usual(part: str, option: Option) -> Remedies:
-    """The remedy for a plain number: its default."""
+    """The remedy for a plain number: its default, unless that holds since the part is not given."""
 
-    def default(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Remedy]:
-        yield changing(f"Use {option.default}", part, **{option.name: option.default})
+    def default(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:
+        if attrgetter(part)(plan) is not None:
+            yield changing(f"Use {option.default}", part, **{option.name: option.default})
 
     return default
 

@@ -71,6 +71,7 @@ def test_that_a_mend_removes_its_problem_and_makes_none(plan: Plan, machine: Mac
         (NO_CARDS, [CPUS, MIRRORED, "distribution.all_reduce=nccl"], "Use auto"),
         (NO_CARDS, ["distribution.placed={ micro_batches = 2 }"], "Leave the placement out"),
         (NO_CARDS, ["data.validation_fraction=2.0"], "Use 0.1"),
+        (ONE_CARD, ["distribution.strategy=multi_worker"], "Use 1 worker"),
     ],
 )
 def test_that_an_obvious_way_out_is_offered(machine, changes, label):

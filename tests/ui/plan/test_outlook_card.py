@@ -258,6 +258,16 @@ def test_that_problems_come_first_and_are_mended_one_after_the_other_by_keys(qtb
     assert not card.heading.isVisible()
 
 
+def test_that_workers_that_one_card_cannot_serve_are_told_with_a_way_out(qtbot, card, reader):
+    held = OnMachine(
+        card, replace(MIRRORED, distribution=Distribution("multi_worker")), ONE_LARGE_CARD
+    )
+    assert card.heading.text() == "One thing stands in the way."
+    click(qtbot, buttons(card)["Use 1 worker"])
+    assert held.plan.cluster is not None
+    assert not card.heading.isVisible()
+
+
 def test_that_what_keras_refuses_stands_in_the_way_with_its_advice(card, reader):
     held = OnMachine(card, MIRRORED, TWO_CARDS)
     model = ModelFacts(model_error="The shapes do not match", advice=("Take the model cnn.",))
