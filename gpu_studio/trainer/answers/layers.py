@@ -26,6 +26,7 @@ from gpu_studio.plan.strategies.placed import placing
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 from gpu_studio.trainer.failures import FailureContext, explain
+from gpu_studio.trainer.user_code.telling import root_words
 
 AGAIN_S = 60.0
 """Seconds after which it is said again what is computed: a fifth of those of silence after which
@@ -146,10 +147,15 @@ def _refused(what: str, error: Exception, policy: str) -> ModelFacts:
             "Look who else uses the memory of this machine.",
         )
         return replace(facts, model_error=explain(error).message, advice=advice)
-    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    advice = ("Hold the shape of the data against the model's input.", "Check the model's options.")
-    details = "".join(traceback.format_exception(error))
-    return replace(facts, model_error=f"{what}: {first}", advice=advice, details=details)
+    words, details = root_words(error), "".join(traceback.format_exception(error))
+    advice = _NAMES if "not a valid scope name" in words else _SHAPES
+    return replace(facts, model_error=f"{what}: {words}", advice=advice, details=details)
+
+
+_SHAPES = ("Hold the shape of the data against the model's input.", "Check the model's options.")
+_NAMES = (
+    "TensorFlow takes names of layers in the letters A to Z, a to z, digits and _ . - / only.",
+)
 
 
 SMALL_PART = 4

@@ -86,6 +86,7 @@ ASKED = {
     ),
     "loops": (plan(ModelSettings(python="loops.py:build")), ROWS),
     "broken": (plan(ModelSettings(python="broken.py:build")), ROWS),
+    "named ä": (plan(ModelSettings(python="named.py:build")), ROWS),
     "too large": (
         plan(ModelSettings(name="mlp", options={"hidden": [3_000_000, 3_000_000]})),
         ROWS,
@@ -119,6 +120,15 @@ def build():
 """
 
 
+NAMED = """
+import keras
+
+def build():
+    rows = keras.Input((8,))
+    return keras.Model(rows, keras.layers.Dense(3, name="wei\\u00dfe_schicht")(rows))
+"""
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
@@ -127,7 +137,8 @@ def told(tmp_path_factory):
     )
     (folder / "texts.py").write_text(TEXTS)
     (folder / "loops.py").write_text(LOOPS)
-    for name in ("broken.py", "texts.py", "loops.py"):
+    (folder / "named.py").write_text(NAMED)
+    for name in ("broken.py", "texts.py", "loops.py", "named.py"):
         allow_file(folder / name, (folder / name).read_bytes())
     structures = folder / "parity_structures.py"
     structures.write_bytes((Path(model_answers.__file__).parent / structures.name).read_bytes())
@@ -309,6 +320,15 @@ def test_that_code_of_the_user_s_own_which_fails_is_told_with_its_own_traceback(
     assert told["too large"].of_the_moment
     assert not told["broken"].of_the_moment
     assert "Traceback" in told["impossible"].details
+
+
+def test_that_a_name_which_tensorflow_does_not_take_is_told_with_the_letters_that_it_takes(
+    told,
+) -> None:
+    refused = told["named ä"]
+    assert "'weiße_schicht' is not a valid scope name" in refused.model_error
+    assert "Exception encountered" not in refused.model_error
+    assert "names of layers in the letters A to Z" in " ".join(refused.advice)
 
 
 def test_that_a_model_that_scales_what_is_small_already_is_told(told) -> None:
