@@ -142,18 +142,21 @@ def _refused(what: str, error: Exception, policy: str) -> ModelFacts:
         details = error.trace if isinstance(error, UserCodeError) else ""
         return replace(facts, model_error=error.message, advice=error.suggestions, details=details)
     if facts.of_the_moment:
-        advice = (
-            "Choose a smaller model, or fewer units.",
-            "Look who else uses the memory of this machine.",
-        )
-        return replace(facts, model_error=explain(error).message, advice=advice)
+        return replace(facts, model_error=explain(error).message, advice=_MEMORY)
     words, details = root_words(error), "".join(traceback.format_exception(error))
     advice = _NAMES if "not a valid scope name" in words else _SHAPES
     return replace(facts, model_error=f"{what}: {words}", advice=advice, details=details)
 
 
-_SHAPES = ("Hold the shape of the data against the model's input.", "Check the model's options.")
-_NAMES = (
+_MEMORY = (
+    "Choose a smaller model, or fewer units.",
+    "Look who else uses the memory of this machine.",
+)
+_SHAPES: tuple[str, ...] = (
+    "Hold the shape of the data against the model's input.",
+    "Check the model's options.",
+)
+_NAMES: tuple[str, ...] = (
     "TensorFlow takes names of layers in the letters A to Z, a to z, digits and _ . - / only.",
 )
 
