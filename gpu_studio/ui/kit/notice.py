@@ -201,9 +201,11 @@ class Notice(QFrame):
         height = max(self.minimumSizeHint().height(), self._column.totalHeightForWidth(width))
         there = self._over.geometry().adjusted(AROUND, AROUND, -AROUND, -AROUND)
         right, low = there.right() - width, there.bottom() - height
+        left, top = there.left(), there.top()
+        # A page's buttons are in its upper right corner, and its name in the left one.
         corners = [
             QRect(x, y, width, height)
-            for x, y in ((right, low), (there.left(), low), (right, there.top()))
+            for x, y in ((right, low), (left, low), (left, top), (right, top))
         ]
         self.setGeometry(
             next((corner for corner in corners if not self._hides_focus(corner)), corners[0])

@@ -54,9 +54,9 @@ class TableCard(CardFrame):
         self._stack.setCurrentWidget(self._table if found else self._nothing)
 
     def height_within(self, most: int) -> int:
-        """Return the height of the filter and all rows of the table.
+        """Return the height of the filter and all rows of the table, or that no run matches.
 
-        If that exceeds `most` pixels, it has as many whole rows as fit.
+        If all rows exceed `most` pixels, it has as many whole rows as fit.
         """
         margins = self.body.contentsMargins()
         around = (
@@ -66,6 +66,8 @@ class TableCard(CardFrame):
             + 2
             + self._bar.sizeHint().height()
         )
+        if self._stack.currentWidget() is self._nothing:
+            return around + self._nothing.sizeHint().height()
         whole = self._table.sizeHint().height()
         row = self._table.verticalHeader().defaultSectionSize()
         over = max(-(-(around + whole - most) // row), 0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from edited_part import click
-from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QEnterEvent
 from PySide6.QtWidgets import QApplication, QLineEdit
 
@@ -102,6 +102,22 @@ def test_that_it_never_lies_over_what_has_the_focus(
     qtbot.waitUntil(lambda: not notice.geometry().intersects(usual))
     window.setFocus()
     qtbot.waitUntil(lambda: notice.geometry() == usual)
+
+
+def test_that_it_leaves_a_page_s_buttons_free_where_all_below_them_has_the_focus(
+    window: MainWindow, notice: Notice, qtbot
+) -> None:
+    notice.say("#1 digits has started.")
+    usual, pages = notice.geometry(), notice.parentWidget()
+    compare = window.run_list.page.compare
+    window.show_page("runs")
+    field = QLineEdit(pages)
+    field.setGeometry(pages.rect().adjusted(0, usual.height() + 60, 0, 0))
+    field.show()
+    field.setFocus()
+    qtbot.waitUntil(lambda: not notice.geometry().intersects(field.geometry()))
+    place = QRect(compare.mapTo(pages, QPoint(0, 0)), compare.size())
+    assert not notice.geometry().intersects(place)
 
 
 def test_that_what_went_wrong_stays_until_it_is_settled(
