@@ -47,6 +47,7 @@ from gpu_studio.ui.kit.icons import (
     pixmap,
 )
 from gpu_studio.ui.kit.notice import (
+    UNDO,
     Note,
     Notice,
     Tone,
@@ -126,6 +127,7 @@ __all__ = [
     "RIGHT",
     "ROW",
     "SORT_ROLE",
+    "UNDO",
     "ActionButton",
     "ActionSet",
     "ActionSpec",

@@ -30,6 +30,8 @@ OFFERED_MS = 30_000
 """How long one stays that offers something to do."""
 WIDEST = 460
 AROUND = 2 * GRID
+UNDO = "Undo"
+"""The label of what takes back that which the message tells of."""
 
 
 class Notice(QFrame):
@@ -114,6 +116,13 @@ class Notice(QFrame):
         """Close the message if it is about this: it no longer holds."""
         if about == self._about:
             self.hide()
+
+    def take_back(self) -> bool:
+        """Take back what the message tells of, if it offers that; whether it does."""
+        offered = self.isVisible() and self.button.isVisible() and self.button.text() == UNDO
+        if offered:
+            self._act()
+        return offered
 
     def take_focus(self) -> None:
         """Move the focus to the message, if there is one."""

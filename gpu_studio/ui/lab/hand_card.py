@@ -21,6 +21,7 @@ from gpu_studio.lab.hand_placement import (
 from gpu_studio.plan import listed
 from gpu_studio.ui.kit import (
     GRID,
+    UNDO,
     Button,
     CardFrame,
     Dialog,
@@ -155,14 +156,14 @@ class HandCard(CardFrame):
         before = self.placement
         self._take(hand_edits.without(before, name))
         words = f"{name} was removed."
-        self._notice.say(words, label="Undo", action=lambda: self._take(before))
+        self._notice.say(words, label=UNDO, action=lambda: self._take(before))
 
     def _start_over(self) -> None:
         before = self.placement
         self._take(classic(_compute_on(self._devices)))
         if before != self.placement:
             words = "The operations are those to begin with again."
-            self._notice.say(words, label="Undo", action=lambda: self._take(before))
+            self._notice.say(words, label=UNDO, action=lambda: self._take(before))
 
     def _refresh(self) -> None:
         placement = self.placement

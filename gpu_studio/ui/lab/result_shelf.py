@@ -14,7 +14,7 @@ from gpu_studio.runs.benchmarks import (
     kept_results,
     restore_result,
 )
-from gpu_studio.ui.kit import BackgroundTask, Notice
+from gpu_studio.ui.kit import UNDO, BackgroundTask, Notice
 
 
 class ResultShelf(QObject):
@@ -84,7 +84,7 @@ class ResultShelf(QObject):
         more = len(self._deleted) - 1
         if more:
             words += f" {plural(more, 'result')} deleted before can be taken back after it."
-        self._notice.say(words, label="Undo", action=self._restore, stays=True)
+        self._notice.say(words, label=UNDO, action=self._restore, stays=True)
 
     def close(self) -> None:
         """Stop reading."""

@@ -12,6 +12,7 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
 from gpu_studio.runs.queue_entry import FORSAKEN, Wait
+from gpu_studio.ui.kit import UNDO
 from gpu_studio.ui.runs.queue_model import QueueModel, QueueRow
 from gpu_studio.ui.window.run_control import CodeConsent
 from gpu_studio.ui.window.services import Pages, Services
@@ -225,7 +226,7 @@ class QueueControl(QObject):
         if taken is not None:
             self._services.notice.say(
                 f"{taken.entry.name} was taken out of the queue.",
-                label="Undo",
+                label=UNDO,
                 action=lambda: self._do(lambda: queue.restore(taken)),
                 stays=True,
             )

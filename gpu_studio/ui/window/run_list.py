@@ -29,6 +29,7 @@ from gpu_studio.runs.labels import (
     with_tags,
 )
 from gpu_studio.ui.kit import (
+    UNDO,
     BackgroundTask,
     CancelledError,
     FileJobs,
@@ -241,7 +242,7 @@ class RunLabels(QObject):
             notice.say(changed.why_not, "bad")
         elif changed.before and what:
             text = f"{what} of {plural(len(changed.before), 'run')} changed."
-            notice.say(text, label="Undo", action=lambda: self._start(changed.undo, ""))
+            notice.say(text, label=UNDO, action=lambda: self._start(changed.undo, ""))
 
 
 class RunList(QObject):
@@ -346,7 +347,7 @@ class RunTrash(QObject):
         if gone:
             tone: Tone = "warning" if why_not else "plain"
             # There is no other way back.
-            self._notice.say(text, tone, "Undo", lambda: self._restore(list(gone)), stays=True)
+            self._notice.say(text, tone, UNDO, lambda: self._restore(list(gone)), stays=True)
         elif text:
             self._notice.say(text, "warning")
         self.changed.emit()

@@ -17,7 +17,7 @@ from PySide6.QtCore import QObject, QTimer
 from gpu_studio.common.practice import chosen as practice_cards
 from gpu_studio.contract.user_files import named_files
 from gpu_studio.plan import AbsolutePlan, PlanError
-from gpu_studio.ui.kit import BackgroundTask
+from gpu_studio.ui.kit import UNDO, BackgroundTask
 from gpu_studio.ui.window.live_runs import RunEnds
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.run_control import CodeConsent
@@ -199,7 +199,7 @@ class StudyControl(QObject):
         self.section.look()
         self._services.notice.say(
             f"{snapshot.name} is listed no more. Its file and its runs are still there.",
-            label="Undo",
+            label=UNDO,
             action=partial(self.show_study, snapshot.path),
         )
 

@@ -6,6 +6,7 @@ It covers which actions are possible and why others are not, the status line and
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QTimer
@@ -39,6 +40,7 @@ BEGINNING: Final = "A run is just being started"
 NO_RUN_IN_HAND: Final = "Show a run, or select one on the Runs page"
 NO_BENCHMARK: Final = "Choose a benchmark on the Lab page"
 NOT_RESUMING: Final = "The open plan goes on with no run"
+PLAN_ELSEWHERE: Final = "Changes of the plan are taken back on the Plan page"
 NOTHING_TO_ALLOW: Final = "The open plan names no Python file that is not allowed"
 
 
@@ -58,6 +60,8 @@ class WindowState(QObject):
         services.sampler.changed.connect(self._follow_machine)
         services.actions.answer_refused("train", self._tell_why_not)
         services.document.undo_stack.indexChanged.connect(self._follow_undo)
+        for name in ("undo", "redo"):
+            services.actions.answer_refused(name, partial(self._answer_undo, name))
         services.resuming.changed.connect(self._follow_resuming)
         breath.timeout.connect(self._allow_train)
         pages.run_shown.connect(self.follow_run)
@@ -65,6 +69,7 @@ class WindowState(QObject):
         pages.runs_made.connect(self._watch_list)
         pages.lab_made.connect(self._watch_lab)
         pages.turned.connect(self._follow_benchmarks)
+        pages.turned.connect(self._follow_undo)
         for follow in (self._follow_plan, self._follow_machine, self._follow_undo):
             follow()
         self.follow_chosen(())
@@ -168,11 +173,22 @@ class WindowState(QObject):
         page.part_opened.connect(lambda name: settings.set(PLAN_TAB, name))
 
     def _follow_undo(self) -> None:
+        """Allow undo where the plan is seen: elsewhere it would change what nobody looks at."""
         stack, actions = self._services.document.undo_stack, self._actions
-        actions.allow("undo", "" if stack.canUndo() else "There is nothing to undo")
-        actions.allow("redo", "" if stack.canRedo() else "There is nothing to redo")
+        elsewhere = "" if self._pages.current == "plan" else PLAN_ELSEWHERE
+        actions.allow("undo", elsewhere if stack.canUndo() else "There is nothing to undo")
+        actions.allow("redo", elsewhere if stack.canRedo() else "There is nothing to redo")
         actions["undo"].setText(f"Undo: {stack.undoText()}" if stack.canUndo() else "Undo")
         actions["redo"].setText(f"Redo: {stack.redoText()}" if stack.canRedo() else "Redo")
+
+    def _answer_undo(self, name: str) -> None:
+        """Take back what the message tells of, else say where changes of the plan are."""
+        notice, stack = self._services.notice, self._services.document.undo_stack
+        if name == "undo" and notice.take_back():
+            return
+        if stack.canUndo() if name == "undo" else stack.canRedo():
+            show = partial(self._pages.turn_to, "plan")
+            notice.say(f"{PLAN_ELSEWHERE}.", label="Show the plan", action=show)
 
     def _follow_resuming(self) -> None:
         target = self._services.resuming.target

@@ -13,6 +13,7 @@ from real_runs import fake_trainer
 
 from gpu_studio.contract import checkpoints, lock
 from gpu_studio.plan import save, starter
+from gpu_studio.plan.edits.training import set_training
 from gpu_studio.runs import catalogue
 from gpu_studio.ui.window.main_window import MainWindow
 
@@ -73,6 +74,33 @@ def test_that_delete_can_be_undone(window: MainWindow, two_runs, qtbot) -> None:
     qtbot.mouseClick(window.notice.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: names(window) == ["newer", "older"])
     assert two_runs[0].exists()
+
+
+def test_that_the_keys_of_undo_bring_back_deleted_runs_and_leave_the_plan_alone(
+    window: MainWindow, two_runs, qtbot
+) -> None:
+    window.show_page("plan")
+    qtbot.waitUntil(lambda: window.document.plan is not None)
+    before = window.document.plan
+    edited = set_training(before, seed=7)
+    window.document.replace(edited, "Seed")
+    window.show_page("runs")
+    window.run_list.page.select(two_runs[0].id)
+    qtbot.keyClick(window.run_list.page.table, Qt.Key.Key_Delete)
+    qtbot.waitUntil(lambda: names(window) == ["newer"])
+    undo(window, qtbot)
+    qtbot.waitUntil(lambda: names(window) == ["newer", "older"])
+    undo(window, qtbot)
+    assert window.document.plan == edited
+    assert "on the Plan page" in window.notice.text
+    qtbot.mouseClick(window.notice.button, Qt.MouseButton.LeftButton)
+    assert window.page == "plan"
+    undo(window, qtbot)
+    assert window.document.plan == before
+
+
+def undo(window: MainWindow, qtbot) -> None:
+    qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
 
 
 def test_that_a_live_run_can_be_shown_but_neither_deleted_nor_resumed(
