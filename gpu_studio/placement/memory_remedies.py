@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import islice
 
 from gpu_studio.common.figures import grouped, whole_mib
+from gpu_studio.placement.given_batches import given_batch
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import (
@@ -272,8 +273,13 @@ def _with_placed(label: str, **values: object) -> Remedy:
 
 
 def smaller_batch(needs: Needs) -> Iterator[Remedy]:
-    """The largest smaller batch that fits, out of doublings of one sample per replica."""
-    plan = needs.plan
+    """The largest smaller batch that fits, out of doublings of one sample per replica.
+
+    None where the data come in batches of their own, which the plan cannot make smaller.
+    """
+    plan, data = needs.plan, needs.facts.data
+    if data is not None and given_batch(data.streamed):
+        return
     count = max(1, replica_count(plan, needs.machine))
     each_has = plan.training.batch_scope == "replica"
     whole = plan.training.batch_size * (count if each_has else 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -16,13 +16,13 @@ from gpu_studio.common.figures import grouped
 from gpu_studio.common.shown_values import DataSample
 from gpu_studio.placement.apart import Apart
 from gpu_studio.placement.compiled_steps import XlaFacts
+from gpu_studio.placement.given_batches import AnyPlan, completed_by
 from gpu_studio.placement.layer_holds import NOTHING_MET, Kernel, MetOutputs
 from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.plan import Plan, Target
+from gpu_studio.plan import Target
 from gpu_studio.plan.homes import devices_of_layers
 from gpu_studio.plan.keras_objects import Kind
 
-AnyPlan = TypeVar("AnyPlan", bound=Plan)
 SCALED_AGAIN = "scaled again"
 """The name of the note on a model that scales samples that are small already."""
 DIVIDED = " in 0…1, bytes divided by 255"
@@ -178,8 +178,8 @@ class PlanFacts:
     of_the_moment: bool = False
 
     def completed(self, plan: AnyPlan) -> AnyPlan:
-        """The plan with what it leaves to its script, as far as that is known."""
-        return plan.completed(self.data.fit) if self.data else plan
+        """The plan with what it leaves to its script or its data, as far as that is known."""
+        return completed_by(plan, self.data.fit, self.data.streamed) if self.data else plan
 
     @property
     def graph(self) -> ModelGraph | None:

@@ -120,9 +120,11 @@ class Stream:
     @property
     def in_words(self) -> str:
         """What is known of it: `batches of 32, their number unknown`."""
-        what = "samples, one by one"
+        alone = self.length == 1
+        what = f"{'sample' if alone else 'samples'}, one by one"
         if self.batch is not None:
-            what = f"batches of {self.batch}" + (" and others" if len(set(self.rows)) > 1 else "")
+            others = " and others" if len(set(self.rows)) > 1 else ""
+            what = f"{'batch' if alone else 'batches'} of {self.batch}{others}"
         if self.endless:
             return f"{what}, {WITHOUT_END}"
         if self.length is None:

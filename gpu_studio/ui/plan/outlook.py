@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped, plural, size_from_mib
 from gpu_studio.placement.device_memory import PredictedMemory
+from gpu_studio.placement.given_batches import given_batch, given_steps
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import (
     CPU,
@@ -35,6 +36,7 @@ from gpu_studio.plan.card_memory import outside_mib
 from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, Tokens, draw_focus, font
 from gpu_studio.ui.kit.device_place import places
 from gpu_studio.ui.plan.outlook_bar import BAR, draw_advised, draw_held, draw_parts
+from gpu_studio.ui.plan.plan_view import AS_DATA_COME
 
 MEANINGS = {
     "weights": "The model's variables.",
@@ -202,17 +204,23 @@ def facts(
 ) -> tuple[tuple[str, str], ...]:
     """Return names and values of what is certain before training.
 
-    The steps of an epoch are included once the data are known.
+    The steps of an epoch are included once the data are known. `plan` is completed by the data.
     """
     shares = shares_of(plan, replica_count(plan, machine))
     each = " or ".join(grouped(each) for each in sorted(set(shares), reverse=True))
-    steps = f" × {plural(data.steps(sum(shares)), 'step')}" if data and not data.streamed else ""
+    count = _steps(data, sum(shares)) if data else 0
+    steps = f" × {plural(count, 'step')}" if count else ""
+    whose = f", {AS_DATA_COME}" if data and given_batch(data.streamed) else ""
     return (
         ("replicas", f"{len(shares)}{_on_the_same(plan, machine) if len(shares) > 1 else ''}"),
-        ("global batch", plural(sum(shares), "sample")),
+        ("global batch", f"{plural(sum(shares), 'sample')}{whose}"),
         _cut(plan) or ("each replica", each),
         ("epochs", f"{_epochs(plan)}{steps}"),
     )
+
+
+def _steps(data: DataFacts, batch: int) -> int:
+    return given_steps(data.streamed) if data.streamed else data.steps(batch)
 
 
 def _epochs(plan: Plan) -> str:

@@ -12,6 +12,8 @@ from PySide6.QtGui import QAction, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import plural
+from gpu_studio.placement.given_batches import given_batch
+from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.ui.kit import (
@@ -110,7 +112,7 @@ class PlanPage(Page):
         self._facts = facts
         self._checkup = checkup
         self._actions = actions
-        self._shown: Plan | None = None
+        self._shown: PlanView | None = None
         self.mending: RepairPane | None = None
         self.devices = DevicesCard(theme)
         self.training = TrainingCard(theme)
@@ -177,7 +179,7 @@ class PlanPage(Page):
         layers = self.workspace.made("Layers")
         if layers is None or self._shown is None or self._seen.due:
             return None
-        seconds: float | None = layers.step_seconds_of(self._shown)  # type: ignore[attr-defined]
+        seconds: float | None = layers.step_seconds_of(self._shown.plan)  # type: ignore[attr-defined]
         return seconds
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
@@ -251,7 +253,7 @@ class PlanPage(Page):
         self.name.setVisible(self._document.plan is not None)
         if self._document.plan is not None and self.name.text() != self._document.plan.name:
             self.name.setText(self._document.plan.name)
-        self._shown = view.plan if view else None
+        self._shown = view
         if view is not None:
             for part in self._parts:
                 part.show_view(view)
@@ -269,19 +271,31 @@ class PlanPage(Page):
         stored = document.stored and self._completed(document.stored)
         file = document.path, stored, text, document.half_typed
         plan, left = self._completed(document.plan), document.plan.training.as_in_script
-        return PlanView(plan, machine, problems, document.folder, *file, left)
+        of_data = self._comes_in_batches(document.plan)
+        return PlanView(plan, machine, problems, document.folder, *file, left, of_data)
+
+    def _known(self, plan: Plan) -> PlanFacts | None:
+        """What is known of a plan that leaves something to its script or its data."""
+        leaves = plan.training.as_in_script or plan.data.python
+        absolute = self._document.absolute if leaves else None
+        return self._facts.facts_so_far(absolute) if absolute else None
 
     def _completed(self, plan: Plan) -> Plan:
-        """The plan with what it leaves to its script, as far as that is known."""
-        absolute = self._document.absolute if plan.training.as_in_script else None
-        facts = self._facts.facts_so_far(absolute) if absolute else None
+        """The plan with what it leaves to its script or its data, as far as that is known."""
+        facts = self._known(plan)
         return facts.completed(plan) if facts else plan
 
+    def _comes_in_batches(self, plan: Plan) -> bool:
+        facts = self._known(plan)
+        return bool(facts and facts.data and given_batch(facts.data.streamed))
+
     def _hear(self) -> None:
-        """Show what the facts say of what the plan leaves to its script."""
-        plan = self._document.plan
-        if self._shown and plan and self._completed(plan) != self._shown:
-            self._seen.want()
+        """Show what the facts say of what the plan leaves to its script or its data."""
+        plan, shown = self._document.plan, self._shown
+        if shown and plan:
+            now = self._completed(plan), self._comes_in_batches(plan)
+            if now != (shown.plan, shown.of_data):
+                self._seen.want()
 
     def _ask(self) -> None:
         if (plan := self._document.absolute) is not None and self.isVisible():

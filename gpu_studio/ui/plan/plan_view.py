@@ -28,7 +28,8 @@ class PlanView:
     `base` is where its relative file names start; `stored` is what its file holds or, without a
     file, what it began as; `text` returns the text of its file, and `half_typed` is what was typed
     as that since and is no plan yet. `of_script` are the fields of the training that are as in the
-    script: what they are stands in `plan` once it is known.
+    script: what they are stands in `plan` once it is known. `of_data` says that the data come in
+    batches of their own: `plan` has those, and what its file says of batches does not count.
     """
 
     plan: Plan
@@ -40,6 +41,7 @@ class PlanView:
     text: Callable[[], str] = str
     half_typed: str | None = None
     of_script: tuple[str, ...] = ()
+    of_data: bool = False
 
     @cached_property
     def absolute(self) -> AbsolutePlan:
@@ -66,7 +68,7 @@ def _is_within(field: str, whole: str) -> bool:
     return field == whole or (field.startswith(whole) and field[len(whole)] in ".[")
 
 
-AS_IN_SCRIPT = "as in the script"
+AS_IN_SCRIPT, AS_DATA_COME = "as in the script", "as the data come"
 """What is said of such a field of the training, and stands in it until its value is known."""
 IN_SCRIPT = "in the script"
 """The same in a narrow field."""

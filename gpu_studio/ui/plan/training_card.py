@@ -20,7 +20,7 @@ from gpu_studio.ui.kit.fields import Choice, PositiveNumber, WholeNumber
 from gpu_studio.ui.kit.fields.typed import bounds_of
 from gpu_studio.ui.plan.facts_words import data_in_short, model_in_short, totals
 from gpu_studio.ui.plan.plan_facts import FactsReader
-from gpu_studio.ui.plan.plan_view import AS_IN_SCRIPT, IN_SCRIPT, PlanView
+from gpu_studio.ui.plan.plan_view import AS_DATA_COME, AS_IN_SCRIPT, IN_SCRIPT, PlanView
 
 _LIMITS = {limit.name: limit for limit in TRAINING_LIMITS}
 _FIELDS = ("epochs", "batch_size", "optimizer", "learning_rate")
@@ -74,6 +74,9 @@ class TrainingCard(CardFrame):
             if training.schedule
             else "learning rate",
         }
+        if view.of_data:
+            words["batch_size"] += f", {AS_DATA_COME}"
+        self.batch_size.setEnabled(not view.of_data)
         for name in _FIELDS:
             if name in training.as_in_script:
                 getattr(self, name).show_unknown(AS_IN_SCRIPT, IN_SCRIPT)
@@ -95,8 +98,11 @@ class TrainingCard(CardFrame):
         _say(label, f"✘ {words}" if said else words)
         if bool(label.property("tone")) != bool(said):
             label.set_tone("bad" if said else "")
-        of_script = f"{AS_IN_SCRIPT} · " if words.endswith(AS_IN_SCRIPT) else ""
-        field.set_tip(said or of_script + (_LIMITS[name].help if name in _LIMITS else ""))
+        whose = next((each for each in (AS_IN_SCRIPT, AS_DATA_COME) if words.endswith(each)), "")
+        field.set_tip(
+            said
+            or (f"{whose} · " if whose else "") + (_LIMITS[name].help if name in _LIMITS else "")
+        )
 
     def _show_words(self) -> None:
         if self._view is None:

@@ -35,7 +35,7 @@ from gpu_studio.ui.plan.loss_form import LossForm
 from gpu_studio.ui.plan.optimizer_form import OptimizerForm
 from gpu_studio.ui.plan.phases_form import PhasesForm
 from gpu_studio.ui.plan.plan_facts import FactsReader
-from gpu_studio.ui.plan.plan_view import AS_IN_SCRIPT, PlanView
+from gpu_studio.ui.plan.plan_view import AS_DATA_COME, AS_IN_SCRIPT, PlanView
 
 _STOPPING, _CHECKPOINT = "training.early_stopping", "training.checkpoint"
 _ZERO = {
@@ -181,6 +181,12 @@ class RunForm(Form):
     def show_view(self, view: PlanView) -> None:
         """Show the plan, and each replica's part of a batch."""
         super().show_view(view)
+        for name in ("batch_size", "batch_scope"):
+            row = self.rows[f"training.{name}"]
+            row.control.setEnabled(not view.of_data)
+            row.hint.setText(f"{AS_DATA_COME} · " * view.of_data + row.field.hint)
+            if view.of_data:
+                row.back.hide()
         self.shares.set_lines((("each replica", shares_in_words(view)),))
         self.left.control.show_value(list(view.of_script))
         self.left.setVisible(bool(view.of_script) or function_part(view.plan, "data.python") == FIT)

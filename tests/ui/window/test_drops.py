@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 
 from gpu_studio.placement.plan_facts import DataFacts, PlanFacts
 from gpu_studio.plan import Plan, save
@@ -201,3 +201,31 @@ def test_that_what_cannot_be_used_is_refused_with_what_can(window, tmp_path) -> 
     drag(window, files(tmp_path / "picture.png"))
     window.dragLeaveEvent(QDragLeaveEvent())
     assert not sign(window).isVisible()
+
+
+def test_that_the_batches_that_a_script_s_data_come_in_are_the_plan_s_wherever_they_are_told(
+    window, tmp_path
+) -> None:
+    script = tmp_path / "churn.py"
+    script.write_text("model.fit(batches(), epochs=2)\n")
+    window.plan_files.change_to(script)
+    page, facts = window.plan_page, window.services.facts
+    card, plan = page.training, window.document.plan
+    page.workspace.open("Training")
+    row = page.workspace.editor("Training").run.rows["training.batch_size"]
+    assert (plan.training.batch_size, card.batch_size.text()) == (32, "32")
+    facts.facts = PlanFacts(DataFacts("churn.py", "classes", 2, 0, streamed="9 batches of 16"))
+    facts.changed.emit()
+    QApplication.processEvents()
+    told = {each.text() for each in page.outlook.findChildren(QLabel)}
+    assert {"16 samples, as the data come", "2 × 9 steps"} <= told
+    assert (card.batch_size.text(), row.control.text()) == ("16", "16")
+    assert not any((card.batch_size.isEnabled(), row.control.isEnabled(), row.back.isVisible()))
+    assert card.labels["batch_size"].text() == "global batch, as the data come"
+    assert window.document.plan == plan
+    facts.facts = PlanFacts(DataFacts("churn.py", "classes", 2, 99))
+    facts.changed.emit()
+    QApplication.processEvents()
+    assert (card.batch_size.text(), row.control.text()) == ("32", "32")
+    assert card.batch_size.isEnabled()
+    assert row.control.isEnabled()
