@@ -22,9 +22,13 @@ CLIP = 1.0
 _NONE = object()
 
 
-def against_want_of_memory(plan: Plan) -> list[SuggestedChange]:
-    """Changes that make a plan need less memory, where nothing is predicted for it."""
-    return offered(plan, _against_want_of_memory(plan))
+def against_want_of_memory(plan: Plan, *, cut: bool = True) -> list[SuggestedChange]:
+    """Changes that make a plan need less memory, where nothing is predicted for it.
+
+    `cut` says that the plan cuts the batches: of data that come in batches it makes none smaller.
+    """
+    mends = _against_want_of_memory(plan)
+    return offered(plan, (each for each in mends if cut or each.field != "training.batch_size"))
 
 
 def change_to(plan: Plan, mended: Plan, text: str) -> SuggestedChange:

@@ -47,7 +47,7 @@ from gpu_studio.runs.paths import run_command
 from gpu_studio.runs.state import state_of, terminal_event
 
 DMESG = "See whether the kernel ended it for want of memory, with: dmesg | grep -i 'out of memory'"
-SMALLER = "Make it need less memory: a smaller training.batch_size, a smaller model, fewer slices."
+SMALLER = "Make it need less memory: smaller batches, a smaller model, fewer slices."
 DRIVER = "If it was on a card, try the CPU: if that works, look at the driver, with: nvidia-smi"
 
 
@@ -154,7 +154,8 @@ def out_of_memory(run: RunDirectory, log: str) -> Explanation | None:
     refusal = refusal_in(log)
     if refusal is None:
         return None
-    layer = layer_of(refusal.operation, _layers(run))
+    model = _model(run)
+    layer = layer_of(refusal.operation, {each.name for each in model.layers} if model else set())
     where = refusal.device or "the CPU"
     inside = f", in the layer {layer}" if layer else ""
     return Explanation(
@@ -234,20 +235,18 @@ def _smaller(run: RunDirectory) -> tuple[SuggestedChange, ...]:
         plan = plans.load(run.plan_file)
     except plans.PlanError:
         return ()
-    return tuple(against_want_of_memory(plan))
+    model = _model(run)
+    return tuple(against_want_of_memory(plan, cut=model is None or model.train_samples is not None))
 
 
-def _layers(run: RunDirectory) -> set[str]:
-    """The names of the run's layers, from an early event."""
+def _model(run: RunDirectory) -> Model | None:
+    """The run's model and the data it met, from an early event."""
     tail = LineTail(run.events_file)
     try:
-        for line in tail.read():
-            event = decode(line)
-            if isinstance(event, Model):
-                return {layer.name for layer in event.layers}
+        models = (each for each in map(decode, tail.read()) if isinstance(each, Model))
+        return next(models, None)
     except OSError:
-        return set()
-    return set()
+        return None
 
 
 _LAST_BYTES = 64 * 1024

@@ -9,13 +9,14 @@ import os
 import shlex
 
 import pytest
+from plan_samples import a_plan
 from real_runs import PLAN, eventually, has_trained
 
 from gpu_studio.contract import kernel, lock, samples
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.contract.events import Failed, Layer, Model
-from gpu_studio.plan import with_settings
+from gpu_studio.plan import save, with_settings
 from gpu_studio.runs.diagnosis import Explanation, explain
 from gpu_studio.trainer.telemetry import EventWriter
 
@@ -124,8 +125,12 @@ def test_that_a_kill_for_want_of_memory_is_told_with_changes_that_need_less(kill
     assert explain(run, code).message == "The trainer was ended by SIGKILL."
 
 
-def test_that_a_crash_after_a_refused_allocation_is_told_as_out_of_memory_with_its_layer(tmp_path):
+@pytest.mark.parametrize("samples", [1, None])
+def test_that_a_crash_after_a_refused_allocation_is_told_as_out_of_memory_with_its_layer(
+    tmp_path, samples
+):
     run = RunDirectory.create(tmp_path, "x")
+    save(a_plan(), run.plan_file)
     layers = [
         Layer(name=name, kind="Dense", output_shape="1", parameters=1, bytes=4)
         for name in ("conv", "pool")
@@ -133,7 +138,7 @@ def test_that_a_crash_after_a_refused_allocation_is_told_as_out_of_memory_with_i
     writer = EventWriter(run.events_file)
     writer.write(
         Model(
-            name="cnn", parameters=1, trainable=1, layers=layers, data="d", train_samples=1,
+            name="cnn", parameters=1, trainable=1, layers=layers, data="d", train_samples=samples,
             validation_samples=0, test_samples=0, epochs=1, steps_per_epoch=1, global_batch=1,
             replica_batches=[1], optimizer="sgd", loss="mse", precision="float32",
         )
@@ -143,6 +148,9 @@ def test_that_a_crash_after_a_refused_allocation_is_told_as_out_of_memory_with_i
     why = explain(run)
     assert why.message.startswith("Out of memory on the CPU, in the layer pool:")
     assert "7.22MiB" in why.message
+    # Data that come in batches of their own are trained on as they come.
+    smaller = ["training.batch_size"] if samples else []
+    assert [each.field for each in why.mends] == [*smaller, "training.mixed_precision"]
 
 
 def test_that_a_card_that_ended_the_trainer_is_told_as_that(tmp_path):

@@ -39,6 +39,7 @@ def scene_of(*layers: str) -> FailureContext:
         spread=SimpleNamespace(replicas=("GPU:0", "GPU:1")),
         program=SimpleNamespace(storage=[variable], by_xla=False),
         optimizer=SimpleNamespace(name="adam"),
+        dataset=SimpleNamespace(train=SimpleNamespace(stream=None)),
     )
     meter: Any = SimpleNamespace(read=lambda: memory)
     plan = with_value(small_plan("devices.carve=[]"), "distribution.strategy", "mirrored")

@@ -81,6 +81,12 @@ class FailureContext:
             return self.session.spread.replicas
         return self.reported.replicas if self.reported is not None else []
 
+    @property
+    def cuts_batches(self) -> bool:
+        """Whether the plan says how large batches are: data may come in batches of their own."""
+        stream = self.session.dataset.train.stream if self.session is not None else None
+        return stream is None or not stream.batched
+
     def memory(self) -> Sequence[DeviceMemory]:
         """What each device holds now and held at its peak; empty before it holds anything."""
         if self.meter is not None:

@@ -185,7 +185,7 @@ def _less_or_more(
 ) -> Iterator[str]:
     """How a run needs less memory, or has more."""
     plan = context.plan
-    if _helps("training.batch_size", context, outlook):
+    if context.cuts_batches and _helps("training.batch_size", context, outlook):
         yield _SMALLER_BATCH
     limited = any(each.name == device and each.limit_mib for each in context.logical)
     if limited or plan is None:
@@ -227,8 +227,17 @@ def _mends(text: str, context: FailureContext, outlook: MemoryOutlook) -> list[S
         if _beside(text)
         else []
     )
-    unknown = against_want_of_memory(context.plan) if context.session and not outlook.known else []
-    return [*offered(context.plan, growth), *outlook.mends, *unknown]
+    unknown = (
+        against_want_of_memory(context.plan, cut=context.cuts_batches)
+        if context.session and not outlook.known
+        else []
+    )
+    helps = [
+        each
+        for each in outlook.mends
+        if context.cuts_batches or each.field != "training.batch_size"
+    ]
+    return [*offered(context.plan, growth), *helps, *unknown]
 
 
 def _where(device: str | None, part: str) -> str:

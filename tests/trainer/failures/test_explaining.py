@@ -243,6 +243,16 @@ def test_that_the_allocator_s_figures_and_the_layer_by_its_operation_are_told() 
     ]
 
 
+@pytest.mark.slow
+def test_that_no_smaller_batch_is_advised_for_data_that_come_in_batches() -> None:
+    scene = scene_of("conv", "dense")
+    for batched, advised in ((False, True), (True, False)):
+        scene.session.dataset.train.stream = SimpleNamespace(batched=batched)
+        failed = explain(ResourceExhaustedError(OOM_IN_STEP), scene)
+        assert ("training.batch_size" in [each.field for each in failed.mends]) is advised
+        assert ("training.batch_size" in " ".join(failed.suggestions)) is advised
+
+
 def test_that_what_a_compiled_function_asked_for_in_one_piece_is_told() -> None:
     # https://github.com/NVIDIA/DeepLearningExamples/issues/405
     text = (
