@@ -8,11 +8,12 @@ from typing import Any
 
 from gpu_studio.common.practice import CARDS_FILE, library
 from gpu_studio.placement.liveness import NOTHING, Size
+from gpu_studio.trainer.answers.einsum_copies import copied
 from gpu_studio.trainer.answers.last_cache import last_cache_bytes
 from gpu_studio.trainer.devices import ONE_DNN
 from gpu_studio.trainer.environment import cores
 
-ScratchOf = Callable[[Any, Sequence[Size]], Size]
+ScratchOf = Callable[[Any, Sequence[Size], Sequence[Size]], Size]
 _INDEX_BYTES = 8
 _UNROLLED_BYTES = 30 << 20
 """Eigen's convolutions unroll so many images at once that these bytes are full."""
@@ -22,20 +23,23 @@ _MOST_OF_ALL = 25
 """So many times the numbers that a kernel of volumes takes and makes it unrolls at most."""
 
 
-def scratch_on_cpu(operation: Any, inputs: Sequence[Size]) -> Size:
+def scratch_on_cpu(operation: Any, inputs: Sequence[Size], outputs: Sequence[Size]) -> Size:
     """Return the bytes that the operation's CPU kernel needs while it runs.
 
-    `inputs` are the sizes of its inputs. Eigen's kernels are used on CPUs for which oneDNN's are
-    off; those need none that TensorFlow counts, or little.
+    `inputs` and `outputs` are the sizes of what it takes and makes. Eigen's kernels are used on
+    CPUs for which oneDNN's are off; those need none that TensorFlow counts, or little.
     """
+    if operation.type == "Einsum":
+        return _of_einsum(operation, inputs, outputs)
     return NOTHING if ONE_DNN else _of_eigen(operation, inputs)
 
 
-def scratch_on_card(operation: Any, inputs: Sequence[Size]) -> Size:
+def scratch_on_card(operation: Any, inputs: Sequence[Size], _outputs: Sequence[Size]) -> Size:
     """Return the bytes that the operation's kernel needs while it runs on a card.
 
     cuDNN's are not known: it chooses its algorithms as it runs. Practice cards have Eigen's
-    kernels, which need much more for the gradients of convolutions and pooling.
+    kernels, which need much more for the gradients of convolutions and pooling. What products
+    copy (`_of_einsum`) was not looked at there.
     """
     return NOTHING if library(CARDS_FILE) is None else _of_eigen(operation, inputs)
 
@@ -47,6 +51,14 @@ def _of_eigen(operation: Any, inputs: Sequence[Size]) -> Size:
     if operation.type.startswith("Conv3DBackprop"):
         return _unrolled_volumes(operation)
     return _of_maxima(operation, inputs)
+
+
+def _of_einsum(operation: Any, inputs: Sequence[Size], outputs: Sequence[Size]) -> Size:
+    """Return the bytes of the transposed copies of what the kernel takes, and of the product."""
+    moved, turned = copied(operation.get_attr("equation").decode())
+    copies = [size for size, each in zip(inputs, moved, strict=True) if each]
+    copies += [*outputs] if turned else []
+    return Size(sum(each.fixed for each in copies), sum(each.per_sample for each in copies))
 
 
 def _of_maxima(operation: Any, inputs: Sequence[Size]) -> Size:

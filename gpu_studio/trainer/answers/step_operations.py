@@ -226,7 +226,7 @@ class Graph:
             return _in_a_turn(op, self.batch, "CPU" if on_cpu else "GPU", listed)
         if on_cpu and op.type == LISTING:
             return self._beyond(op.outputs[0])
-        return scratch(op, [self.size(x) for x in op.inputs])
+        return scratch(op, [self.size(x) for x in op.inputs], [self.size(x) for x in op.outputs])
 
     def _beyond(self, listed: Any) -> Size:
         """What the tensor that a list is made of may have beyond its size, if its elements stay.

@@ -129,14 +129,14 @@ def test_that_practice_cards_need_what_eigen_unrolls_for_gradients_of_convolutio
         tf.raw_ops.Conv2DBackpropFilter(input=image, filter_sizes=window, **same)
         tf.raw_ops.Conv2DBackpropInput(input_sizes=image.shape, filter=tf.zeros(window), **same)
     needed = {
-        each.type: kernel_scratch.scratch_on_card(each, []).fixed / 2**20
+        each.type: kernel_scratch.scratch_on_card(each, [], []).fixed / 2**20
         for each in graph.get_operations()
         if each.type.startswith("Conv2DBackprop")
     }
     assert needed == {"Conv2DBackpropFilter": of_filter, "Conv2DBackpropInput": of_input}
     monkeypatch.delenv("GPU_STUDIO_PRACTICE_LIBRARY")
     assert not any(
-        kernel_scratch.scratch_on_card(each, []).fixed for each in graph.get_operations()
+        kernel_scratch.scratch_on_card(each, [], []).fixed for each in graph.get_operations()
     )
 
 
@@ -161,6 +161,25 @@ def test_that_a_cpu_without_onednn_needs_what_eigen_unrolls_for_gradients_of_con
     }
     assert found["filter of a row"]["held"] > 15 << 20
     assert found["filter of small volumes"]["held"] < 1024 < found["input of volumes"]["held"]
+
+
+def test_that_a_product_of_attention_needs_what_it_transposes():
+    """As the CPU's allocator counts it: both of what it takes, or one and the product, or all."""
+    program = Path(__file__).parent / "programs" / "einsum_scratch.py"
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        # oneDNN's would have some KiB more of its own.
+        env={**os.environ, "TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPU_ALLOCATOR_USE_BFC": "true"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert {name: each["foreseen"] for name, each in found.items()} == {
+        name: each["held"] for name, each in found.items()
+    }
+    assert len({each["held"] for each in found.values()}) > 2
 
 
 def test_that_the_gradient_of_a_filter_is_rehearsed_before_that_of_the_input_on_a_card():

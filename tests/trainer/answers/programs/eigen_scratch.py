@@ -64,7 +64,7 @@ def held(run: Any, shape: tuple[int, ...], window: tuple[int, ...]) -> int:
 def foreseen(run: Any, shape: tuple[int, ...], window: tuple[int, ...]) -> int:
     """Return the bytes that are reckoned for the operation it makes."""
     with tf.Graph().as_default():
-        needed = kernel_scratch.scratch_on_cpu(run(*taken(shape, window)).op, [])
+        needed = kernel_scratch.scratch_on_cpu(run(*taken(shape, window)).op, [], [])
         return needed.bytes(SAMPLES)
 
 
