@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QDrag, QFontMetricsF, QPainter, QPixmap, QResizeEvent
+from PySide6.QtGui import (
+    QColor,
+    QDrag,
+    QFontMetricsF,
+    QHideEvent,
+    QPainter,
+    QPixmap,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QMenu, QScrollArea, QWidget
 
 from gpu_studio.common.figures import plural
@@ -265,6 +273,11 @@ class LaneGrid(QWidget):
         """Offer the actions on the selection."""
         if self.selected:
             lane_menu(self, self.selected, self._board.lanes, self.judge, self.do).popup(where)
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
+        """End a drag: nobody sees any more where it would be dropped."""
+        super().hideEvent(event)
+        QDrag.cancel()
 
     def _drag(self, view: LaneView) -> None:
         layers = self.selected

@@ -234,10 +234,10 @@ class LaneView(QWidget):
         self._end()
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
-        """Request the drop, if it is possible."""
+        """Request the drop, if it is possible: not on a lane that has gone while it was dragged."""
         drop = self._drop(event.mimeData(), event.modifiers())
         self._end()
-        if self._judge(drop).change is None:
+        if not self.isVisible() or self._judge(drop).change is None:
             event.ignore()
             return
         event.setDropAction(Qt.DropAction.LinkAction if drop.split else Qt.DropAction.MoveAction)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 
@@ -169,9 +169,22 @@ class LayersTab(QWidget):
             self.bar.show_reader(self._reader, *errors, known=known)
         self.start.setVisible(not placed)
         self.start.show_plan(view.plan, self._why_not())
-        for part in (self.toolbar, self.line, self._pages):
-            part.setVisible(placed and known)
+        self._show_parts(shown=placed and known)
         self._show_layers(view)
+
+    def _show_parts(self, *, shown: bool) -> None:
+        """Show the lanes, or hide them; the focus that is in them then stays in this tab."""
+        inside = self._has_focus
+        for part in (self.toolbar, self.line, self._pages):
+            part.setVisible(shown)
+        if inside and not self._has_focus:
+            instead = self.bar if self.bar.isVisible() else self.start
+            instead.button.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @property
+    def _has_focus(self) -> bool:
+        focused = QApplication.focusWidget()
+        return focused is not None and self.isAncestorOf(focused)
 
     def _show_layers(self, view: PlanView) -> None:
         picture = self._lanes_picture

@@ -70,6 +70,22 @@ def test_that_three_layers_are_dragged_split_refused_and_all_of_it_undone(opened
     assert bench.places == before
 
 
+def test_that_a_model_read_anew_takes_nothing_that_was_being_dragged_and_keeps_the_focus_here(
+    opened,
+) -> None:
+    bench = opened()
+    before, dense = bench.places, carrying(("dense",))
+    bench.list("CPU:1").setFocus()
+    assert over(bench, "CPU:3", dense)
+    bench.reader.facts = None
+    bench.reader.tell(busy=True, waiting="importing TensorFlow")
+    QApplication.processEvents()
+    assert not bench.tab.grid.isVisible()
+    assert not drop(bench, "CPU:3", dense)
+    assert bench.places == before
+    assert bench.tab.bar.button.hasFocus()
+
+
 def test_that_a_drag_that_leaves_leaves_no_trace(opened) -> None:
     bench = opened()
     over(bench, "CPU:3", carrying(("dense",)))
