@@ -7,6 +7,9 @@ from itertools import pairwise
 
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
 
+Pairs = Sequence[tuple[int, int, int, int]]
+"""What `doubles` finds in a graph."""
+
 Devices = Mapping[str, Sequence[str]]
 """Of every layer."""
 
@@ -166,17 +169,21 @@ def added_up(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices
     return 0 if device in takers else layer.output_bytes * max(0, len(takers) - 1)
 
 
-def doubled(graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices) -> int:
-    """What of the gradient that is coming for an output is here twice; see `doubles`."""
-    there = {each.name for each in graph.layers if tuple(devices[each.name]) == (device,)}
-    names = [each.name for each in graph.layers]
+def doubled(
+    graph: ModelGraph, layer: GraphLayer, device: str, devices: Devices, pairs: Pairs
+) -> int:
+    """What of the gradient that is coming for an output is here twice; `pairs` are its `doubles`.
+
+    They are given as they are the same for every layer: a deep model has a thousand of these.
+    """
+    layers, here = graph.layers, (device,)
     return max(
         (
             size
-            for size, earlier, later, taker in doubles(graph)
-            if names[later] == layer.name
-            and {names[earlier], layer.name} <= there
-            and device not in devices[names[taker]]
+            for size, earlier, later, taker in pairs
+            if layers[later].name == layer.name
+            and tuple(devices[layers[earlier].name]) == tuple(devices[layer.name]) == here
+            and device not in devices[layers[taker].name]
         ),
         default=0,
     )

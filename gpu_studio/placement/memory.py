@@ -12,7 +12,14 @@ from dataclasses import replace
 import numpy as np
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.placement.between_devices import added_up, coming, doubled, is_taken_here
+from gpu_studio.placement.between_devices import (
+    Pairs,
+    added_up,
+    coming,
+    doubled,
+    doubles,
+    is_taken_here,
+)
 from gpu_studio.placement.compiled_steps import noted
 from gpu_studio.placement.cudnn_reserve import is_real_card, with_workspaces
 from gpu_studio.placement.device_load import (
@@ -205,6 +212,7 @@ def _loads(
     """
     loads: dict[str, DeviceLoad] = {}
     here, before = _by_device(devices_by_layer), tuple[str, ...]()
+    pairs = doubles(graph)
     for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
         devices = devices_by_layer[layer.name]
         keeps = len(devices) > 1 or not placed.recompute
@@ -213,7 +221,7 @@ def _loads(
             load = loads.setdefault(device, DeviceLoad(is_copied_to(device)))
             back = NOTHING_COMES
             if load.sent:
-                back = _coming_back(graph, layer, device, devices_by_layer, adding=adding)
+                back = _coming_back(graph, layer, device, devices_by_layer, pairs, adding=adding)
             outlives = back.coming and not is_taken_here(graph, layer, device, devices_by_layer)
             load.add(
                 layer if outlives else used_at_once(layer),
@@ -260,12 +268,13 @@ def _coming_back(
     layer: GraphLayer,
     device: str,
     devices: Mapping[str, Sequence[str]],
+    pairs: Pairs,
     *,
     adding: bool,
 ) -> GradientsBack:
     return GradientsBack(
         coming(graph, layer, device, devices),
-        doubled(graph, layer, device, devices),
+        doubled(graph, layer, device, devices, pairs),
         added_up(graph, layer, device, devices) if adding else 0,
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import (
     QAbstractListModel,
     QEvent,
+    QItemSelection,
     QItemSelectionModel,
     QModelIndex,
     QObject,
@@ -101,9 +102,10 @@ class LayerList(QListView):
         places = [row for row, item in enumerate(self.rows.items) if item.layer in wanted]
         if set(self.chosen) == {self.rows.items[row].layer for row in places}:
             return
-        self.clearSelection()
-        for row in places:
-            self.selectionModel().select(self.rows.index(row), _Flag.Select)
+        selection = QItemSelection()
+        for first, last in _stretches(places):
+            selection.select(self.rows.index(first), self.rows.index(last))
+        self.selectionModel().select(selection, _Flag.ClearAndSelect)
         if places:
             self.selectionModel().setCurrentIndex(self.rows.index(places[0]), _Flag.NoUpdate)
             self.scrollTo(self.rows.index(places[0]))
@@ -342,11 +344,12 @@ class LaneRows(QAbstractListModel):
             self.endResetModel()
             return
         self._remove([place for place, name in enumerate(before) if name not in staying])
-        for place, item in enumerate(items):
-            if item.layer not in staying:
-                self.beginInsertRows(_NO_INDEX, place, place)
-                self._items.insert(place, item)
-                self.endInsertRows()
+        for first, last in _stretches(
+            [place for place, item in enumerate(items) if item.layer not in staying]
+        ):
+            self.beginInsertRows(_NO_INDEX, first, last)
+            self._items[first:first] = items[first : last + 1]
+            self.endInsertRows()
         self._refresh(items)
 
     def row_of(self, layer: str) -> int:
@@ -379,9 +382,10 @@ class LaneRows(QAbstractListModel):
         return flags if index.isValid() else Qt.ItemFlag.NoItemFlags
 
     def _remove(self, rows: Sequence[int]) -> None:
-        for row in reversed(rows):
-            self.beginRemoveRows(_NO_INDEX, row, row)
-            del self._items[row]
+        # By stretches: who hears of the selection looks through it, once for each.
+        for first, last in reversed(_stretches(rows)):
+            self.beginRemoveRows(_NO_INDEX, first, last)
+            del self._items[first : last + 1]
             self.endRemoveRows()
 
     def _refresh(self, items: Sequence[Item]) -> None:
@@ -392,3 +396,14 @@ class LaneRows(QAbstractListModel):
         self._items = list(items)
         if changed:
             self.dataChanged.emit(self.index(changed[0]), self.index(changed[-1]))
+
+
+def _stretches(rows: Sequence[int]) -> list[tuple[int, int]]:
+    """The first and last of each stretch of rows that follow one another; they come in order."""
+    found: list[tuple[int, int]] = []
+    for row in rows:
+        if found and found[-1][1] == row - 1:
+            found[-1] = (found[-1][0], row)
+        else:
+            found.append((row, row))
+    return found

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
-from lane_plans import CPUS, LAYERS, placed_plan
+from lane_plans import CPUS, LAYERS, MLP, dense, placed_plan
 from lanes_bench import (
     ACTIONS,
     ALT,
@@ -26,6 +28,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QScrollArea
 
 from gpu_studio.ui.plan.layers import lane_grid
+from gpu_studio.ui.plan.layers.board import OPEN
 from gpu_studio.ui.plan.layers.layer_moves import FORMAT, carrying
 
 
@@ -84,6 +87,24 @@ def test_that_a_model_read_anew_takes_nothing_that_was_being_dragged_and_keeps_t
     assert not drop(bench, "CPU:3", dense)
     assert bench.places == before
     assert bench.tab.bar.button.hasFocus()
+
+
+def test_that_all_layers_of_a_deep_model_move_in_one_piece(opened) -> None:
+    names = ["flatten", *(f"layer_{place}" for place in range(60))]
+    layers = [dense(name, before, units=8) for before, name in pairwise(names)]
+    deep = replace(MLP, layers=(MLP.layers[0], *layers))
+    bench = opened(placed_plan({}), graph=deep)
+    told: list[tuple[str, ...]] = []
+    bench.tab.grid.select(tuple(names))
+    bench.tab.grid.chosen.connect(told.append)
+    assert over(bench, "CPU:3", carrying(tuple(names)))
+    assert drop(bench, "CPU:3", carrying(tuple(names)))
+    assert bench.tab.grid.selected == tuple(names)
+    bench.document.undo_stack.undo()
+    assert bench.places == {}
+    assert [each.layer for each in bench.list(OPEN).rows.items] == names
+    # Who hears of a selection looks through all of it.
+    assert len(told) < 8
 
 
 def test_that_a_drag_that_leaves_leaves_no_trace(opened) -> None:
