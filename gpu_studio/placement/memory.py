@@ -211,8 +211,7 @@ def _loads(
     A search knows how many take it when all layers are placed (`taking_cards`).
     """
     loads: dict[str, DeviceLoad] = {}
-    here, before = _by_device(devices_by_layer), tuple[str, ...]()
-    pairs = doubles(graph)
+    here, before, pairs = _by_device(devices_by_layer), tuple[str, ...](), doubles(graph)
     for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
         devices = devices_by_layer[layer.name]
         keeps = len(devices) > 1 or not placed.recompute
