@@ -152,11 +152,12 @@ class DiskStrip(QFrame):
 
     def _show(self) -> None:
         conflict = self._disk.conflict
+        # Before a button is hidden: its focus would go to whatever comes next, such as a message.
+        if not conflict:
+            let_go_of_focus(self)
         self.words.setText(self._disk.words)
         self.setAccessibleName(self._disk.words)
         self.compare.setVisible(conflict == "changed")
         self.read_again.setVisible(conflict == "changed")
         self.keep.setVisible(conflict in ("changed", "broken"))
-        if not conflict:
-            let_go_of_focus(self)
         self.setVisible(bool(conflict))

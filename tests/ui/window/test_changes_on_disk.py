@@ -117,7 +117,11 @@ def test_that_the_file_can_be_read_again_and_undo_brings_the_edits_back(
 ) -> None:
     conflict(window, path, qtbot)
     assert "changed by another program" in strip(window).words.text()
+    window.notice.say("Something else.")
+    strip(window).read_again.setFocus()
     strip(window).read_again.click()
+    # A message that had the focus would stay for ever.
+    assert window.focusWidget() is window
     assert (window.document.plan.training.batch_size, window.document.dirty) == (7, False)
     assert not strip(window).isVisible()
     window.document.undo_stack.undo()
