@@ -32,10 +32,14 @@ class _Visit:
 
 @dataclass(slots=True)
 class _Passage:
-    """A micro-batch on its way through the devices, and the gradients that it leaves on each."""
+    """A micro-batch on its way through the devices, and the gradients that it leaves on each.
+
+    `senders` are the devices from which the calls of layers take what they take, by its number.
+    """
 
     visits: list[_Visit] = field(default_factory=list)
     entered: dict[tuple[Any, str], Any] = field(default_factory=dict)
+    senders: dict[tuple[Any, int], set[str]] = field(default_factory=dict)
     left: dict[str, list[Any]] = field(default_factory=dict)
 
 
@@ -57,7 +61,10 @@ class Turns:
         self._forward = True
 
     def turn_back(self) -> None:
-        """End it: layers that are called again in the backward pass wait for nothing."""
+        """End it: layers that are called again in the backward pass wait for nothing.
+
+        What they give back is sent in its turn, as that of others.
+        """
         self._forward = False
 
     def end(self, gradients: list[Any]) -> None:
@@ -69,6 +76,7 @@ class Turns:
     def call(self, device: str, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a layer on `device`, so that it computes only when it is its turn."""
         if not self._forward:
+            args, kwargs = self._taken_again(device, call, (args, kwargs))
             return call(*args, **kwargs)
         passage = self._passages[-1]
         if not passage.visits or passage.visits[-1].device != device:
@@ -77,19 +85,42 @@ class Turns:
         # Also what a layer draws at random waits, which has no inputs.
         with tf.control_dependencies(visit.waits):
             if device in self._at_once:
-                args, kwargs = tf.nest.map_structure(
-                    lambda each: self._entered(passage, each, device), (args, kwargs)
-                )
+                args, kwargs = self._all_entered(passage, device, call, (args, kwargs))
             made = call(*args, **kwargs)
         visit.made += [each for each in tf.nest.flatten(made) if _is_here(each)]
         return made
 
-    def _entered(self, passage: _Passage, value: Any, device: str) -> Any:
-        if not _is_here(value) or logical_name(value.device) == device:
-            return value
+    def _all_entered(
+        self, passage: _Passage, device: str, call: Callable[..., Any], taken: Any
+    ) -> Any:
+        flat = tf.nest.flatten(taken)
+        for number, value in enumerate(flat):
+            if _is_here(value):
+                sender = logical_name(value.device)
+                passage.senders.setdefault((call, number), set()).add(sender)
+                if sender != device:
+                    flat[number] = self._entered(passage, value, device, sender)
+        return tf.nest.pack_sequence_as(taken, flat)
+
+    def _taken_again(self, device: str, call: Callable[..., Any], taken: Any) -> Any:
+        """What a layer takes that is called again: a copy on its device, whoever has sent it.
+
+        Of one that took it from several devices it is not known whose call this is.
+        """
+        if device not in self._at_once or not self._passages:
+            return taken
+        passage, flat = self._passages[-1], tf.nest.flatten(taken)
+        for number, value in enumerate(flat):
+            sender, *others = passage.senders.get((call, number), {device})
+            if _is_here(value) and sender != device and not others:
+                flat[number] = self._entered(passage, value, device, sender)
+        return tf.nest.pack_sequence_as(taken, flat)
+
+    def _entered(self, passage: _Passage, value: Any, device: str, sender: str) -> Any:
         key = value.ref(), device
         if key not in passage.entered:
-            entered = self._noting(passage, self._sent(value, device))
+            sent = self._sent(value, device) if self._forward else value
+            entered = self._noting(passage, sent, sender)
             backend.set_keras_mask(entered, backend.get_keras_mask(value))
             passage.entered[key] = entered
         return passage.entered[key]
@@ -122,7 +153,7 @@ class Turns:
             waits += self._passages[number - at_once].left.get(device, [])
         return [tf.group(*waits)] if waits else []
 
-    def _noting(self, passage: _Passage, value: Any) -> Any:
+    def _noting(self, passage: _Passage, value: Any, sender: str) -> Any:
         """Return `value`; when its gradient goes back, the micro-batch leaves the device."""
         if not value.dtype.is_floating:
             return tf.identity(value)
@@ -130,7 +161,7 @@ class Turns:
         @tf.custom_gradient  # type: ignore[untyped-decorator]  # TensorFlow has no types
         def entering(given: Any) -> tuple[Any, Any]:
             def back(gradient: Any) -> Any:
-                sent = self._sent_back(gradient, logical_name(value.device))
+                sent = self._sent_back(gradient, sender)
                 self._leave(passage, sent)
                 return sent
 

@@ -80,6 +80,36 @@ def test_that_the_batch_waits_on_the_host_until_a_card_has_room_for_it() -> None
     assert waiting[0].control_inputs
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_that_a_gradient_is_sent_back_when_the_one_before_has_left(*, again: bool) -> None:
+    """Also where a stage is computed again: two micro-batches went back through a card at once."""
+    import tensorflow as tf
+
+    from gpu_studio.trainer.placed.turns import Turns
+
+    turns, last = Turns({BEFORE: 2, CARD: 1}), None
+
+    def second(x: Any) -> Any:
+        return turns.call(CARD, tf.sin, (x,), {})
+
+    with tf.Graph().as_default():
+        for _ in range(3):
+            turns.begin()
+            given = tf.random.uniform((4, 3))
+            with tf.GradientTape() as tape:
+                tape.watch(given)
+                with tf.device(BEFORE):
+                    first = turns.call(BEFORE, tf.square, (given,), {})
+                with tf.device(CARD):
+                    outputs = (tf.recompute_grad(second) if again else second)(first)
+                turns.turn_back()
+            with tf.device(BEFORE):
+                to_first, to_given = tape.gradient(outputs, [first, given])
+                turns.end([to_given])
+            assert last is None or last in needed_by(to_first)
+            last = to_given.op
+
+
 def test_that_a_device_without_a_bound_takes_all_that_come() -> None:
     made, sent = traced(None, 3)
     assert not any(gradient.op in needed_by(made[-1]) for gradient in sent)
