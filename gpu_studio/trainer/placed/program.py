@@ -105,13 +105,19 @@ class Accumulation:
 def gradients_of(loss: Any, variables: Sequence[Any]) -> list[Any]:
     """Return the gradients of `loss` by Keras variable, each on its forward operation's device.
 
-    None where there is none. A `GradientTape` would compute them all on the device of its own
+    What several calls of a layer give for one is added up on the variable's device. None where
+    there is none. A `GradientTape` would compute them all on the device of its own
     scope; this is TensorFlow's only way to colocate gradients. It works only inside a tf.function.
     """
     storage = [variable.value for variable in variables]
     found: list[Any] = tf.compat.v1.gradients(
         loss, storage, colocate_gradients_with_ops=True, name="gradients"
     )
+    for each, gradient in zip(storage, found, strict=True):
+        for part in tf.nest.flatten(gradient, expand_composites=True):
+            # It would be any card's: what holds a variable in a function has no device.
+            if part is not None and not part.op.device:
+                part.op._set_device(each.device)  # noqa: SLF001 (no public way)
     return found
 
 
