@@ -57,6 +57,7 @@ from gpu_studio.placement.step_orders import (
     UNKNOWN,
     in_threads,
     launched,
+    updated_late,
 )
 
 TYPICAL = 64
@@ -133,11 +134,14 @@ def on_card(
     operations: Sequence[Operation],
     marks: TensorKinds,
     received: frozenset[int] = frozenset(),
+    *,
+    late: bool = False,
 ) -> StepMemory:
     """The memory of a step whose operations a card runs one by one.
 
     The batch is copied there in the step, and free again when its last operation has run. Other
-    tensors may be `received` too, from cards that compute beside it.
+    tensors may be `received` too, from cards that compute beside it; with `late` all of them may
+    lie there until the rest is computed.
     """
     chance = Random(0)  # noqa: S311 (no secret: the same steps in every process)
     results = [tensor for tensor in marks.results if tensor not in marks.batch]
@@ -146,7 +150,8 @@ def on_card(
     arriving = marks.batch | received
     staying = STAYING if received else EVENLY
     orders = (launched(wiring, arriving, chance, staying) for _ in range(_steps(operations)))
-    runs = [step.history(order) for order in dict.fromkeys(map(tuple, orders))]
+    last = [updated_late(wiring, received)] if late else []
+    runs = [step.history(order) for order in dict.fromkeys(map(tuple, (*orders, *last)))]
     steps = highest(MemoryMoment(*each) for each in dict.fromkeys(h for r in runs for h in r.held))
     most = cut_to_size(runs)
     padding = (

@@ -58,6 +58,26 @@ def launched(
         queues += [deque([each]) for each in ready if each in received]
 
 
+def updated_late(wiring: Wiring, received: Collection[int]) -> Iterator[Turn]:
+    """One operation after the other, where nobody goes on with what is `received` until the end.
+
+    It is received as soon as it can be: where cores are few, its threads may wait for one as long
+    as others compute.
+    """
+    waiting = WaitingOperations(wiring)
+    receiving = {
+        place for place, made in enumerate(wiring.makes) if any(t in received for t in made)
+    }
+    ready, late = deque(waiting.first), deque[int]()
+    while ready or late:
+        place = ready.popleft() if ready else late.popleft()
+        yield wiring.begins[place]
+        yield wiring.ends[place]
+        after = waiting.after(place)
+        (late if place in receiving else ready).extend(x for x in after if x not in receiving)
+        ready.extendleft(x for x in after if x in receiving)
+
+
 def in_threads(
     wiring: Wiring, seconds: Sequence[float], threads: int, cheap: float = CHEAP
 ) -> Iterator[Turn]:

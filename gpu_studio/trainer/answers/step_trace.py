@@ -279,9 +279,9 @@ class _Step:
         marks = replace(marks, constants=constants_of(self._trace.graph), splits=splits)
         on_one = cache(graph.with_turns_ahead)
 
-        def exchanging(kind: Callable[..., Exchange]) -> StepMemory:
+        def exchanging(kind: Callable[..., Exchange], *, late: bool = False) -> StepMemory:
             exchange = kind(on_one(), gradients)
-            return on_card(exchange.operations, marks, exchange.received)
+            return on_card(exchange.operations, marks, exchange.received, late=late)
 
         def taking_turns() -> StepMemory:
             parts = in_turn(on_one(), gradients, graph.given)
@@ -291,7 +291,7 @@ class _Step:
             {
                 "CPU": lambda: self._on_cpu(marks),
                 "GPU": lambda: on_card(on_one(), marks),
-                SENDING: lambda: exchanging(sending),
+                SENDING: lambda: exchanging(sending, late=True),
                 GATHERING: lambda: exchanging(gathering),
                 IN_TURN: taking_turns,
             }
