@@ -121,6 +121,13 @@ class Step:
         return samples_at_once(self.batch, self.micro_batches, 1 + max(0, ahead))
 
     @property
+    def arrived_beside(self) -> int:
+        """Those whose inputs are there then: of a card that holds one the next is sent ahead."""
+        ahead = min(arrived_at_once(self.under_way) - 1, self.micro_batches - 2)
+        sent = 1 + max(0, ahead) if self.in_turn else 1
+        return max(self.beside, samples_at_once(self.batch, self.micro_batches, sent))
+
+    @property
     def arrived(self) -> int:
         """The samples whose inputs may lie here at once: in progress, or sent ahead."""
         return samples_at_once(self.batch, self.micro_batches, arrived_at_once(self.under_way))
@@ -243,8 +250,9 @@ class StageMemory:
         backward = self._held(step, step.samples, step.arrived)
         sums = self.gradients * (step.summed - 1)
         # Until then the last of them still has its activations, as have those that are under way.
-        alike = step.beside == step.samples == step.arrived
-        summing = sums + (backward if alike else self._held(step, step.beside, step.beside))
+        arrived = step.arrived_beside
+        alike = step.beside == step.samples and arrived == step.arrived
+        summing = sums + (backward if alike else self._held(step, step.beside, arrived))
         # What the last micro-batch sends back may still wait when the update begins.
         sent = self.returned * step.part
         if step.returning:

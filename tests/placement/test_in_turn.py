@@ -80,3 +80,17 @@ def test_that_what_updates_hold_beyond_the_formula_counts_for_updates_only() -> 
 def test_that_the_last_gradient_may_wait_to_be_sent_when_the_update_begins() -> None:
     stage = StageMemory(gradients=1000, updating=1000, returned=10)
     assert float(stage.step_bytes(Step(8, 4, 1, in_turn=True))) == 2000 + 2 * 10
+
+
+def test_that_the_next_inputs_are_there_when_the_last_card_adds_up_gradients() -> None:
+    """A trace showed the third's beside the sums of the first and the kernels of the second."""
+    stage = StageMemory(gradients=1000, received=10)
+    # The sums, those of the one that goes back, and the inputs of two micro-batches.
+    assert float(stage.step_bytes(Step(8, 4, 1, in_turn=True))) == 2 * 1000 + 2 * 2 * 10
+    assert [Step(16, 4, turns, in_turn=True).arrived_beside for turns in (1, 2, 3, 4)] == [
+        8,
+        8,
+        12,
+        12,
+    ]
+    assert Step(16, 4, 4).arrived_beside == Step(16, 4, 4).beside

@@ -239,8 +239,9 @@ def _held(
     even so; they go back one after the other. While the third does, the gradient before may
     wait. On a CPU four are under way at once, or one more than there are devices. And there is
     the sum of the others. While gradients are summed, the last of them still has its
-    activations, and on a card those that came in meanwhile; a card updates all layers at a time,
-    while the last gradient may wait to be sent back, and the one that came beside it."""
+    activations, and on a card those that came in meanwhile, and the next input; a card updates all
+    layers at a time, while the last gradient may wait to be sent back, and the one that came
+    beside it."""
     on_card = devices[place].name.startswith("GPU")
     at_once = len(devices) - place if on_card else max(4, len(devices) + 1)
     layers = _on(placement, place)
@@ -272,7 +273,13 @@ def _held(
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
     ahead = max(0, min(at_once - 1, count - 2)) if on_card else 0
     beside = min(work.batch, (1 + ahead) * part)
-    last = come * beside + keeps * kept * (beside - part) + crossing(beside - part) + back
+    sent = 1 + max(0, min(max(2, at_once) - 1, count - 2)) if on_card else 1
+    last = (
+        come * min(work.batch, sent * part)
+        + keeps * kept * (beside - part)
+        + crossing(beside - part)
+        + back
+    )
     sums = (min(count, 2 if on_card else at_once + 1) - 1) * gradients
     summing = sums + last
     returning = min(work.batch, max(0, min(at_once - 1, count - 2)) * part) if on_card else 0
