@@ -62,16 +62,44 @@ def mirrored_memory(
     """
     first = next(iter(batches), "")
     if way == "reduction_to_one_device" and is_copied_to(first):
-        return {
+        found = {
             name: _gathering(name, batch, len(batches), model)
             if name == first
             else _sending(name, batch, model)
             for name, batch in batches.items()
         }
-    return {
-        name: _reducing(single_memory(name, batch, model), way, model)
-        for name, batch in batches.items()
-    }
+    else:
+        found = {
+            name: _reducing(single_memory(name, batch, model), way, model)
+            for name, batch in batches.items()
+        }
+    rows = _rows_of_others(batches, model) if is_copied_to(first) else {}
+    return {name: _with_rows(each, rows.get(name, 0)) for name, each in found.items()}
+
+
+def _rows_of_others(batches: Mapping[str, int], model: ModelFacts) -> dict[str, int]:
+    """What each card has of rows that the other replicas look up.
+
+    The sum of gradients of rows has those of all. While a table is changed so have their squares,
+    in the place of what changes it; those that change other tables are not there then.
+    """
+    tables = [layer for layer in _graph(model).layers if layer.row_bytes]
+    every, found = sum(batches.values()), dict.fromkeys(batches, 0)
+    changes = 2 * sum(each.trainable_bytes for each in tables)
+    for name, own in batches.items():
+        others = sum(each.row_bytes for each in tables) * (every - own)
+        squares = max(
+            (each.row_bytes * every + each.trainable_bytes - changes for each in tables), default=0
+        )
+        found[name] = round(ON_CARD * (others + max(0, min(others, squares))))
+    return found
+
+
+def _with_rows(memory: PredictedMemory, size: int) -> PredictedMemory:
+    if not size:
+        return memory
+    more = with_total(memory, memory.total + size, memory.other.formula)
+    return _with_words(more, f"the rows that the other replicas look up, {grouped(size)} B")
 
 
 def _gathering(name: str, batch: int, count: int, model: ModelFacts) -> PredictedMemory:
@@ -160,7 +188,9 @@ def _reader(name: str, home: str, batch: int, model: ModelFacts) -> PredictedMem
 
 def _reducing(alone: PredictedMemory, way: str, model: ModelFacts) -> PredictedMemory:
     packed = way == "hierarchical_copy"
-    summed = _PACKED * alone.gradients.bytes if packed else _largest_gradient(model)
+    # Of rows that are looked up the gradients are gathered, each by itself.
+    dense = [each.trainable_bytes for each in _graph(model).layers if not each.row_bytes]
+    summed = _PACKED * sum(dense) if packed else max(dense, default=0)
     what = (
         "all gradients packed, and their sum"
         if packed
