@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, Qt, Signal
-from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
 
 from gpu_studio.common.figures import grouped, plural
@@ -62,6 +63,7 @@ class RunsPage(Page):
     """
 
     selection_changed = Signal()
+    refused = Signal(str)
 
     def __init__(
         self,
@@ -205,7 +207,7 @@ class RunsPage(Page):
             (self.table.note_pressed, "note_runs"),
             (self.table.copied, "copy_run_ids"),
         ):
-            signal.connect(actions[name].trigger)
+            signal.connect(partial(self._do, actions[name]))
         self.table.selectionModel().selectionChanged.connect(self.selection_changed)
         self.table.order_changed.connect(self._keep_order)
         self.filter.order_chosen.connect(self._keep_order)
@@ -215,6 +217,13 @@ class RunsPage(Page):
         self.selection_changed.connect(self._follow_chosen)
         self.outcome.coloured.connect(self.model.set_colours)
         self.model.counted.connect(self._count)
+
+    def _do(self, action: QAction) -> None:
+        """Do what a key of the table asks for, or report why that cannot be: no key is dead."""
+        if action.isEnabled():
+            action.trigger()
+        else:
+            self.refused.emit(f"{action.toolTip()}.")
 
     def _keep_order(self, order: Order) -> None:
         self._show_order(order)

@@ -267,6 +267,7 @@ class RunList(QObject):
         self.exports: RunExports = RunExports(services, page, self)
         self._trash = RunTrash(services.notice, services.runs_dir, self)
         self._trash.changed.connect(page.read)
+        page.refused.connect(self._notice.say)
 
     def find(self) -> None:
         """Show the Runs page, ready to type what to find."""

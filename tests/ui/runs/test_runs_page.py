@@ -119,7 +119,12 @@ def test_that_a_live_run_can_be_shown_but_neither_deleted_nor_resumed(
         assert window.run_list.page.caption.text() == "2 · 1 live"
         assert not window.actions_["delete_run"].isEnabled()
         assert "still training" in window.actions_["resume_run"].toolTip()
+        qtbot.keyClick(window.run_list.page.table, Qt.Key.Key_Delete)
+        assert window.notice.text == "This run is still training: stop it before you delete it."
         assert window.actions_["open_run"].isEnabled()
+        window.run_list.page.select(two_runs[0].id, two_runs[1].id)
+        qtbot.keyClick(window.run_list.page.table, Qt.Key.Key_F2)
+        assert window.notice.text.startswith("Select one run only")
     finally:
         held.release()
 
