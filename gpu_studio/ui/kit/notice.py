@@ -18,7 +18,14 @@ from PySide6.QtGui import (
     QKeyEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QFrame,
+    QHBoxLayout,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu_studio.ui.kit.basic_widgets import Button, Paragraph
 from gpu_studio.ui.kit.theme import GRID
@@ -116,6 +123,10 @@ class Notice(QFrame):
         """Close the message if it is about this: it no longer holds."""
         if about == self._about:
             self.hide()
+
+    def make_way(self) -> None:
+        """Lie where the message hides least of the page that is seen now."""
+        self._place()
 
     def take_back(self) -> bool:
         """Take back what the message tells of, if it offers that; whether it does."""
@@ -216,8 +227,17 @@ class Notice(QFrame):
             QRect(x, y, width, height)
             for x, y in ((right, low), (left, low), (left, top), (right, top))
         ]
-        self.setGeometry(
-            next((corner for corner in corners if not self._hides_focus(corner)), corners[0])
+        free = [each for each in corners if not self._hides_focus(each)] or corners[:1]
+        self.setGeometry(next((each for each in free if not self._hides_button(each)), free[0]))
+
+    def _hides_button(self, place: QRect) -> bool:
+        """Return whether the message would cover something that can be pressed."""
+        parent, pages = self.parentWidget(), self._over
+        buttons = pages.findChildren(QAbstractButton) if pages is not None else ()
+        return parent is not None and any(
+            place.intersects(QRect(each.mapTo(parent, QPoint(0, 0)), each.size()))
+            for each in buttons
+            if each.isVisible() and each.isEnabled() and not each.visibleRegion().isEmpty()
         )
 
     def _hides_focus(self, place: QRect) -> bool:

@@ -220,6 +220,7 @@ class MainWindow(WindowFrame):
         self.plan_page.add_strip(ResumingStrip(self.resuming, actions["cancel_resuming"]))
         rail = Rail({name: actions[f"page_{name}"] for name in PAGES})
         self.pages.turned.connect(rail.check)
+        self.pages.turned.connect(self.notice.make_way)
         self.lay_out(rail, self.pages)
         self.setStatusBar(self.status_line)
         menus = actions.fill(self.menuBar())

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from edited_part import click
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QSize, Qt
 from PySide6.QtGui import QEnterEvent
-from PySide6.QtWidgets import QApplication, QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
 
 from gpu_studio.plan import Plan, save
 from gpu_studio.plan.edits.training import set_training
@@ -118,6 +118,25 @@ def test_that_it_leaves_a_page_s_buttons_free_where_all_below_them_has_the_focus
     qtbot.waitUntil(lambda: not notice.geometry().intersects(field.geometry()))
     place = QRect(compare.mapTo(pages, QPoint(0, 0)), compare.size())
     assert not notice.geometry().intersects(place)
+
+
+def test_that_it_lies_over_no_button_where_another_corner_has_none(
+    window: MainWindow, notice: Notice, qtbot
+) -> None:
+    window.show_page("runs")
+    page = window.run_list.page
+    notice.say("#1 digits has started.")
+    usual = notice.geometry()
+    button = QPushButton("Measure", page)
+    button.setGeometry(QRect(page.mapFrom(notice.parentWidget(), usual.center()), QSize(40, 20)))
+    button.show()
+    place = QRect(button.mapTo(notice.parentWidget(), QPoint(0, 0)), button.size())
+    window.show_page("devices")
+    window.show_page("runs")
+    assert not notice.geometry().intersects(place)
+    button.setEnabled(False)
+    notice.say("#3 digits has started.")
+    assert notice.geometry() == usual
 
 
 def test_that_what_went_wrong_stays_until_it_is_settled(
