@@ -146,7 +146,7 @@ def examine(chosen: argparse.Namespace) -> int:
     from gpu_studio.hardware.doctor.findings import all_well
     from gpu_studio.plan import cluster_of
 
-    written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    written = plans.with_settings(plans.load(chosen.plan, chosen.fit), chosen.settings)
     plan = plans.with_absolute_files(written, chosen.plan.parent)
     if problems := writable(written, plans.validate(written)):
         raise plans.PlanError(problems, str(chosen.plan))

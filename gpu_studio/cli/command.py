@@ -112,6 +112,19 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="the plan file, or a Python script that calls a model's fit",
     )
+    add_fit(parser)
+
+
+def add_fit(parser: argparse.ArgumentParser) -> None:
+    """Add --fit, which chooses a call in a script."""
+    parser.add_argument(
+        "--fit",
+        metavar="N",
+        type=_call,
+        default=1,
+        help="of a script that calls fit several times, train call N; Keras trains those before it "
+        "first, as the script has them (default: 1)",
+    )
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -191,6 +204,17 @@ def named_runs(chosen: argparse.Namespace, *, elsewhere: bool = False) -> list[R
     from gpu_studio.runs.catalogue import find
 
     return [find(runs_folder(chosen), name, elsewhere=elsewhere) for name in chosen.runs]
+
+
+def _call(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= _MOST_CALLS):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of a call: count from 1, in the order in which they are made"
+        )
+    return int(text)
+
+
+_MOST_CALLS = 9999
 
 
 def _seconds(text: str) -> float:

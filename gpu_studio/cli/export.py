@@ -97,9 +97,9 @@ def script_of(
     from gpu_studio.cli.given_plan import described_machine
     from gpu_studio.export import writable
     from gpu_studio.runs.launch import problems_of
-    from gpu_studio.runs.sources import ConsentProblem
+    from gpu_studio.runs.sources import ConsentProblem, fits_left
 
-    written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    written = plans.with_settings(plans.load(chosen.plan, chosen.fit), chosen.settings)
     plan = plans.with_absolute_files(written, chosen.plan.parent)
     machine = described_machine(chosen.machine) if chosen.machine else None
     found = problems_of(written, plan, machine)
@@ -109,6 +109,8 @@ def script_of(
         raise plans.PlanError(problems, str(chosen.plan))
     if of_workers:
         _refuse_alone(written, submitted=runs)
+    for each in fits_left(plan):
+        note(f"{each.text} {each.why}")
     return written, _script(written, plan, chosen, may_look=not refused)
 
 
@@ -206,7 +208,7 @@ def _looked_at(plan: plans.AbsolutePlan, what: str, *, of_model: bool) -> PlanFa
 
     look = ask_about if of_model else ask_about_data
     try:
-        facts = decoded(look(plan, progress=lambda text: note(f"{text}…")))
+        facts = decoded(look(plan, progress=lambda text: note(f"{text}…"), trains=True))
     except AskError as error:
         raise RefusedError(f"A script depends on {what}. {error}") from error
     if problem := facts.data_error or facts.model_error:
@@ -253,7 +255,7 @@ def _refuse_own(paths: Iterable[Path], chosen: argparse.Namespace) -> None:
     from gpu_studio import plan as plans
     from gpu_studio.runs.sources import reads
 
-    written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    written = plans.with_settings(plans.load(chosen.plan, chosen.fit), chosen.settings)
     plan = plans.with_absolute_files(written, chosen.plan.parent)
     for path in paths:
         if reads(plan, chosen.plan, path):

@@ -26,7 +26,7 @@ from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about, kept_about, kept_about_data
 from gpu_studio.runs.results import prediction
-from gpu_studio.runs.sources import consent_needed, trained_on_import
+from gpu_studio.runs.sources import consent_needed, fits_left, trained_on_import
 
 LARGEST_BYTES = 4 * 1024 * 1024
 """A hundred cards take some ten KiB."""
@@ -50,7 +50,7 @@ def sound_plan(chosen: argparse.Namespace, *, users: bool = False) -> GivenPlan:
     RefusedError, OSError.
     """
     machine = described_machine(chosen.machine) if chosen.machine else this_machine(users=users)
-    written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    written = plans.with_settings(plans.load(chosen.plan, chosen.fit), chosen.settings)
     plan = plans.with_absolute_files(written, chosen.plan.parent)
     have_allowed(plan, allow=chosen.allow_code, may_ask=not chosen.json)
     if problems := problems_of(written, plan, machine):
@@ -63,7 +63,7 @@ def sound_plan(chosen: argparse.Namespace, *, users: bool = False) -> GivenPlan:
 def asked_facts(plan: AbsolutePlan) -> PlanFacts:
     """What TensorFlow says of a plan, asked for if it is not remembered. Raises RefusedError."""
     try:
-        return decoded(ask_about(plan, progress=waiting))
+        return decoded(ask_about(plan, progress=waiting, trains=True))
     except AskError as error:
         raise RefusedError(f"TensorFlow did not tell of the model: {error}") from error
 
@@ -200,11 +200,11 @@ def predicted(plan: AbsolutePlan, machine: plans.Machine) -> prediction.Predicti
 
 
 def odd_things(written: plans.Plan, plan: AbsolutePlan) -> list[str]:
-    """What is odd about code and data: code that trains on import, whole numbers that are no ids.
+    """What is odd about code and data: what trains on import, or again; numbers that are no ids.
 
     What the data hold is known from cached answers only.
     """
-    found = list(trained_on_import(plan))
+    found = [*trained_on_import(plan), *fits_left(plan)]
     with suppress(ValueError):
         if (answer := kept_about(plan)) is not None:
             found += values_as_ids(written, decoded(answer))

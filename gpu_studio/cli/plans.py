@@ -13,6 +13,7 @@ from gpu_studio.cli.command import (
     Commands,
     RefusedError,
     add_command,
+    add_fit,
     add_force,
     add_json,
     add_machine,
@@ -62,6 +63,7 @@ def register(commands: Commands) -> None:
         type=Path,
         help="a Python script that calls a model's fit: the plan trains that",
     )
+    add_fit(parser)
     parser.add_argument(
         "--output", "-o", metavar="FILE", type=Path, help="the file to write, instead of stdout"
     )
@@ -83,7 +85,7 @@ def check(chosen: argparse.Namespace) -> int:
 
     machine = described_machine(chosen.machine) if chosen.machine else this_machine(users=True)
     try:
-        plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+        plan = plans.with_settings(plans.load(chosen.plan, chosen.fit), chosen.settings)
         absolute = plans.with_absolute_files(plan, chosen.plan.parent)
         problems: Iterable[plans.Problem] = every_problem(plan, absolute, machine)
     except plans.PlanError as error:
@@ -113,7 +115,7 @@ def starter(chosen: argparse.Namespace) -> int:
 
     plan = plans.starter(this_machine(users=True))
     if chosen.script:
-        plan = _of_script(plan, chosen.script, (chosen.output or Path("plan")).parent)
+        plan = _of_script(plan, chosen.script, chosen.fit, (chosen.output or Path("plan")).parent)
     text = plans.dumps(plan)
     if chosen.output:
         refuse_to_replace([chosen.output], force=chosen.force)
@@ -127,15 +129,15 @@ def starter(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def _of_script(starter: plans.Plan, script: Path, folder: Path) -> plans.Plan:
+def _of_script(starter: plans.Plan, script: Path, fit: int, folder: Path) -> plans.Plan:
     """The plan in `folder` that trains the script on what the starter plan has."""
     from gpu_studio import plan as plans
     from gpu_studio.plan.edits.sources import relative_path, with_script
     from gpu_studio.plan.local_modules import read_code
-    from gpu_studio.plan.scripts import call_in
+    from gpu_studio.plan.script_calls import call_at
 
     plans.load(script)  # which says what is wrong with it
-    call = call_in(script, read_code(script))
+    call = call_at(script, read_code(script), fit)
     if call is None:
         raise RefusedError(f"{script} is a plan, and no Python script that calls fit")
     return with_script(starter, relative_path(script, folder), call)

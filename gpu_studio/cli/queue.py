@@ -14,6 +14,7 @@ from gpu_studio.cli.command import (
     RefusedError,
     add_allowing,
     add_command,
+    add_fit,
     add_group,
     add_json,
     add_set,
@@ -112,6 +113,7 @@ def register(commands: Commands) -> None:
     add.add_argument("plans", metavar="PLAN", nargs="+", type=Path, help="the plan files")
     add.add_argument("--hold", action="store_true", help="have them stay until they are released")
     add_allowing(add)
+    add_fit(add)
     add_set(add)
     add_json(add)
     listing = "example:\n  gpu-studio queue list --json"
@@ -187,7 +189,7 @@ def _checked(path: Path, chosen: argparse.Namespace, machine: Machine) -> Absolu
     from gpu_studio.cli.given_plan import every_problem, have_allowed
     from gpu_studio.plan import PlanError
 
-    written = plans.with_settings(plans.load(path), chosen.settings)
+    written = plans.with_settings(plans.load(path, chosen.fit), chosen.settings)
     plan = plans.with_absolute_files(written, path.parent)
     have_allowed(plan, allow=chosen.allow_code, may_ask=not chosen.json)
     if problems := every_problem(written, plan, machine):

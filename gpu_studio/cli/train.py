@@ -16,6 +16,7 @@ from gpu_studio.cli.command import (
     RefusedError,
     add_allowing,
     add_command,
+    add_fit,
     add_json,
     add_run,
     add_set,
@@ -71,6 +72,7 @@ def register(commands: Commands) -> None:
         default=STARTER,
         help="the plan file; without it, the starter plan",
     )
+    add_fit(parser)
     add_set(parser)
     parser.add_argument("--name", help="another name for the plan")
     _add_following(parser)
@@ -120,7 +122,7 @@ def train(chosen: argparse.Namespace) -> int:
 
     path = None if chosen.plan == STARTER else Path(chosen.plan)
     machine = this_machine(users=path is None)
-    written = plans.load(path) if path else plans.starter(machine)
+    written = plans.load(path, chosen.fit) if path else plans.starter(machine)
     written = plans.with_settings(written, chosen.settings)
     if chosen.name is not None:
         written = replace(written, name=chosen.name)

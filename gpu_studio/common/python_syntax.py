@@ -70,3 +70,14 @@ def _asks_for_main(test: ast.expr) -> bool:
     names = {each.id for each in sides if isinstance(each, ast.Name)}
     texts = {each.value for each in sides if isinstance(each, ast.Constant)}
     return len(sides) == 2 and names == {"__name__"} and texts == {"__main__"}
+
+
+def mistake_in(code: bytes) -> str:
+    """Why this Python cannot read a file that holds `code`, with the line; empty if it can."""
+    try:
+        parsed(code)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error) or type(error).__name__
+    return ""

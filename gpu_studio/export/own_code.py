@@ -11,7 +11,8 @@ from gpu_studio.export.script_text import call, functions_of, literal
 from gpu_studio.plan import Reference, reference, references_of
 from gpu_studio.plan.local_modules import code_folder, package_of, read_code
 from gpu_studio.plan.references import SCHEDULE
-from gpu_studio.plan.scripts import FIT, call_in
+from gpu_studio.plan.script_calls import call_of, number_of
+from gpu_studio.plan.strategies import strategy_of
 
 CALL_OWN = """\
 MODULES = {}
@@ -49,7 +50,7 @@ def call_own(file, name, options, offered):
 _OWN = "    if file not in MODULES:\n"
 _OWN_OF_SCRIPT = """\
     if ":" in name:  # what a script gives its fit
-        return functools.partial(given_to_fit, file, name.partition(":")[2])
+        return functools.partial(given_to_fit, file, *name.split(":"))
 """
 _GIVEN_TO_FIT = """
 
@@ -57,20 +58,28 @@ _GIVEN_TO_FIT = """
 GIVEN = {}
 
 
-def given_to_fit(file, part, arguments=()):
-    \"\"\"The model of a script, its data, or the callbacks that know the model.\"\"\"
+def given_to_fit(file, fit, part, arguments=()):
+    \"\"\"The model of a script, its data, or the callbacks that know the model.
+
+    Those of its second call of fit, where that is `fit_2`: it trains by the first before.
+    \"\"\"
     from keras.src.utils import naming
 
     if part == "callbacks":
         return GIVEN["callbacks"] or []
+    number = int(fit.partition("_")[2] or 1)
     naming.reset_uids()  # so that each time it runs its metrics and layers are called alike
     if str(file.parent) not in sys.path:  # where it finds modules beside it
         sys.path.insert(0, str(file.parent))
     beside = (SourceFileLoader, "get_code", code_in(file.parent))
     code = code_that_leaves(file)
-    call = functools.partial(call_of_fit, str(file), code, arguments)
-    model, given = with_others([beside], call)
+    call = functools.partial(call_of_fit, str(file), code, arguments, number)
+    # What is trained before leaves the model that is trained next: that is not made again.
+    found = GIVEN.pop((part, *arguments), None) or with_others([beside], call)
+    model, given = found
     if part == "data":
+        if number > 1:
+            GIVEN["model", *arguments] = found
         return data_given(given)
     GIVEN["callbacks"] = given["callbacks"]
     return model
@@ -103,9 +112,10 @@ def own_code(facts: ScriptFacts) -> str:
     named = [found for _, text in references_of(facts.plan) if (found := reference(text))]
     for each in named:
         _refuse_packages(each, facts)
+        _refuse_strategies(each, facts)
     if not any(is_script(each, facts) for each in named):
         return CALL_OWN
-    calling = ("call_of_fit", "with_others", "strategy_in_use", "instead_of_set_up")
+    calling = ("call_of_fit", "at_call", "with_others", "strategy_in_use", "instead_of_set_up")
     taken = functions_of("user_code/scripts.py", *calling, "data_given", "named_arrays")
     streams = ("is_stream", "is_dataset", "is_sequence", "_is_iterable")
     taken += functions_of("user_code/stream_kinds.py", *streams)
@@ -118,10 +128,10 @@ def own_code(facts: ScriptFacts) -> str:
 
 def is_script(named: Reference, facts: ScriptFacts) -> bool:
     """Whether what a script gives its `fit` is meant. Raises ExportError."""
-    if named.function != FIT:
+    if not number_of(named.function):
         return False
     path, code = _read(named, facts)
-    return call_in(path, code) is not None
+    return call_of(path, code, named.function) is not None
 
 
 def _read(named: Reference, facts: ScriptFacts) -> tuple[Path, bytes]:
@@ -147,9 +157,18 @@ def _refuse_packages(named: Reference, facts: ScriptFacts) -> None:
         )
 
 
+def _refuse_strategies(named: Reference, facts: ScriptFacts) -> None:
+    """Raise ExportError for a later call of `fit` under a strategy: its model is made before."""
+    if number_of(named.function) > 1 and strategy_of(facts.plan).devices != "none":
+        raise ExportError(
+            f"The model of {named} is trained by the calls of fit before it, and a script trains "
+            'it in no strategy of its own: set distribution.strategy = "none".'
+        )
+
+
 def called(named: Reference, part: str, facts: ScriptFacts) -> str:
     """Return the literal by which `own` finds a function for this part of a plan."""
-    return literal(f"{FIT}:{part}" if is_script(named, facts) else named.function)
+    return literal(f"{named.function}:{part}" if is_script(named, facts) else named.function)
 
 
 def names_code(facts: ScriptFacts) -> bool:

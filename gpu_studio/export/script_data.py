@@ -22,6 +22,7 @@ from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import (
     Data,
     Target,
+    reference,
 )
 from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.plan.data import (
@@ -41,6 +42,7 @@ from gpu_studio.plan.data import (
     mask_folders,
 )
 from gpu_studio.plan.rules.source_rules import shape_of
+from gpu_studio.plan.script_calls import number_of
 
 Header = tuple[tuple[int, ...], np.dtype[Any]]
 HELD = 1 << 30
@@ -134,10 +136,13 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
 
 def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
     if seen is None or not seen.arrays:
+        named, again = reference(data.python or ""), "try again when the Plan page shows the data"
+        if named and number_of(named.function) > 1:
+            again = "write it by `gpu-studio export`, which trains what the script trains before"
         raise ExportError(
             f"What {data.python} returns is known once it has run, and a script depends on it: "
-            "allow the file, and try again when the Plan page shows the data. Or save the arrays "
-            "with numpy.savez, and name that file in data.file."
+            f"allow the file, and {again}. Or save the arrays with numpy.savez, and name that file "
+            "in data.file."
         )
     called = _called(seen.arrays, groups_array(data))
     samples = np.dtype(np.uint8 if seen.pixels else seen.x_dtype)

@@ -16,17 +16,17 @@ from typing import Any
 
 import tomli_w
 
+from gpu_studio.common.python_syntax import mistake_in
 from gpu_studio.common.safe_files import opened, write_output
 from gpu_studio.common.toml_text import NestedTooDeeplyError, toml_tables
 from gpu_studio.plan.references import SUFFIX
+from gpu_studio.plan.script_calls import call_at
 from gpu_studio.plan.scripts import (
     BY_HAND,
     LEGACY,
     OF_KERAS_2,
     TUNED,
-    call_in,
     legacy_in,
-    mistake_in,
     older_fit,
     plan_of,
     searched_in,
@@ -46,21 +46,28 @@ _WHERE = re.compile(
 )
 
 
-def load(path: Path) -> Plan:
+def load(path: Path, fit: int = 1) -> Plan:
     """Read the plan in a file.
 
     Raises PlanError if the file is missing, cannot be read, is not UTF-8 or TOML, or has keys or
     values of the wrong kind, with every problem at once. Whether the plan makes sense is for
     `validate` to say. The file may be a Python script that calls `fit`, or goes to a
-    module beside it that does: the plan trains that.
+    module beside it that does: the plan trains what its call number `fit` is given.
     """
     source = printable(str(path))
-    return _of_script(path) or loads(_text_of(path, source), source)
+    if (plan := _of_script(path, fit)) is not None:
+        return plan
+    found = loads(_text_of(path, source), source)
+    if fit == 1:
+        return found
+    received = f"asked to train call {fit} of fit"
+    advice = f'that is for a script; a plan names it: model.python = "train.py:fit_{fit}"'
+    raise PlanError([Problem(source, received, advice)], source)
 
 
-def _of_script(path: Path) -> Plan | None:
+def _of_script(path: Path, fit: int) -> Plan | None:
     try:
-        call = call_in(path, _bytes_of(path)) if path.suffix == SUFFIX else None
+        call = call_at(path, _bytes_of(path), fit) if path.suffix == SUFFIX else None
     except (OSError, ValueError):
         return None
     return plan_of(path.name, call) if call else None

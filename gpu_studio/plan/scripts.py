@@ -82,7 +82,9 @@ class FitCall:
     file beside the script in which both calls stand; then `line` is the one of the script that goes
     there. `strategy` is what a plan calls the `tf.distribute` strategy that is made there, if any,
     `unwritten` the first call that would write a file after `fit`, `model.save in line 20`, and
-    `unmeasured` the first that would evaluate or predict.
+    `unmeasured` the first that would evaluate or predict. `number` is its place in the order in
+    which calls are made; it is `counted` where its line is not known, and `line` is that of the
+    first.
     """
 
     line: int
@@ -94,11 +96,20 @@ class FitCall:
     strategy: str = ""
     unwritten: str = ""
     unmeasured: str = ""
+    number: int = 1
+    counted: bool = False
 
     @property
     def place(self) -> str:
-        """Where the call stands: `in line 12`, or `in loops.py`."""
+        """Where the call stands: `in line 12`, or `in loops.py`; else which it is: `in call 3`."""
+        if self.counted:
+            return f"in call {self.number}"
         return f"in {self.module}" if self.module else f"in line {self.line}"
+
+    @property
+    def function(self) -> str:
+        """What a plan writes for it in the place of a function: `fit`, or `fit_2`."""
+        return FIT if self.number == 1 else f"{FIT}_{self.number}"
 
 
 def call_in(path: Path, code: bytes) -> FitCall | None:
@@ -133,7 +144,7 @@ def _call_beside(path: Path, code: bytes) -> FitCall | None:
 @lru_cache(maxsize=64)
 def _trains_at_import(code: bytes) -> bool:
     """Whether a module that holds `code` calls `fit` as soon as it is imported."""
-    tree = _tree(code)
+    tree = tree_of(code)
     run = [node for node in run_by(tree.body) if isinstance(node, ast.Call)]
     names = {each.func.id for each in run if isinstance(each.func, ast.Name)}
     called = [each for each in tree.body if isinstance(each, DEFINITIONS) and each.name in names]
@@ -143,14 +154,14 @@ def _trains_at_import(code: bytes) -> bool:
 def _import_of(module: Path, path: Path, code: bytes) -> int:
     """The line in which the file at `path` imports the `module` beside it, once started."""
     folder = code_folder(path, code)
-    for node in run_by(_tree(code).body, as_program=True):
+    for node in run_by(tree_of(code).body, as_program=True):
         level = node.level if isinstance(node, ast.ImportFrom) else 0
         if any(module in files_of_import(path, level, each, folder) for each in _imported(node)):
             return int(getattr(node, "lineno", 0))
     return 0
 
 
-def _tree(code: bytes) -> ast.Module:
+def tree_of(code: bytes) -> ast.Module:
     """The syntax tree of a file that holds `code`; an empty one if this Python cannot read it."""
     try:
         return parsed(code)
@@ -168,7 +179,7 @@ def _code_beside(path: Path) -> Iterator[tuple[Path, bytes]]:
 @lru_cache(maxsize=64)
 def _trains(code: bytes) -> bool:
     """Whether a file has a call of `fit` with an argument that only that of a model takes."""
-    return any(map(is_of_keras, ast.walk(_tree(code))))
+    return any(map(is_of_keras, ast.walk(tree_of(code))))
 
 
 def _goes_elsewhere(path: Path, code: bytes) -> int:
@@ -176,7 +187,7 @@ def _goes_elsewhere(path: Path, code: bytes) -> int:
 
     That is a call with what the module defines, or with what the file does, which may use that.
     """
-    tree = _tree(code)
+    tree = tree_of(code)
     own = {each.name for each in tree.body if isinstance(each, DEFINITIONS)}
     if FIT in own:  # the function is meant
         return 0
@@ -211,15 +222,14 @@ def fit_in(code: bytes) -> FitCall | None:
     A file that defines a function of that name, and does not call it, is no such script: the
     function is meant.
     """
-    tree = _tree(code)
+    tree = tree_of(code)
     if searched_in(code):  # the first call of fit is that of a trial
         return None
     called = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     is_defined = any(isinstance(node, ast.FunctionDef) and node.name == FIT for node in tree.body)
     if is_defined and not any(getattr(each.func, "id", "") == FIT for each in called):
         return None
-    calls = [each for each in called if _is_fit(each)]
-    calls.sort(key=lambda call: (not is_of_keras(call), call.lineno))
+    calls = calls_of_fit(tree)
     if not calls:
         return None
     first, *others = calls
@@ -233,9 +243,15 @@ def fit_in(code: bytes) -> FitCall | None:
     return replace(found, unwritten=after(WRITING), unmeasured=after(MEASURING))
 
 
+def calls_of_fit(tree: ast.Module) -> list[ast.Call]:
+    """The calls of a `fit` in their order; first those that are surely of a model."""
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and _is_fit(each)]
+    return sorted(calls, key=lambda call: (not is_of_keras(call), call.lineno))
+
+
 def searched_in(code: bytes) -> int:
     """The line in which a file searches settings with KerasTuner; 0 if it does not."""
-    nodes = list(ast.walk(_tree(code)))
+    nodes = list(ast.walk(tree_of(code)))
     names = (each for node in nodes for each in _imported(node))
     if not {"keras_tuner", "kerastuner"} & {each.partition(".")[0] for each in names}:
         return 0
@@ -252,7 +268,7 @@ def older_fit(path: Path, code: bytes) -> str:
 
 
 def _older_fits(code: bytes) -> list[int]:
-    called = [each for each in ast.walk(_tree(code)) if isinstance(each, ast.Call)]
+    called = [each for each in ast.walk(tree_of(code)) if isinstance(each, ast.Call)]
     return [each.lineno for each in called if _method(each.func) == "fit_generator"]
 
 
@@ -277,7 +293,7 @@ def _legacy_settings(code: bytes) -> list[int]:
 
 
 def _legacy_imports(code: bytes) -> list[int]:
-    nodes = list(ast.walk(_tree(code)))
+    nodes = list(ast.walk(tree_of(code)))
     # Under `try` it is one of two, and what is installed decides.
     tried = {id(each) for node in nodes if isinstance(node, ast.Try) for each in ast.walk(node)}
     left = (node for node in nodes if id(node) not in tried)
@@ -309,17 +325,6 @@ def _method(func: ast.expr) -> str:
     return func.attr if isinstance(func, ast.Attribute) else ""
 
 
-def mistake_in(code: bytes) -> str:
-    """Why this Python cannot read a file that holds `code`, with the line; empty if it can."""
-    try:
-        parsed(code)
-    except SyntaxError as error:
-        return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
-    except (ValueError, RecursionError, MemoryError) as error:
-        return str(error) or type(error).__name__
-    return ""
-
-
 def _of_same(one: ast.Call, other: ast.Call) -> bool:
     """Whether both are calls of the same thing's `fit`."""
     return ast.dump(one.func) == ast.dump(other.func)
@@ -337,8 +342,8 @@ def is_of_keras(node: ast.AST) -> bool:
 
 def _read_of(first: ast.Call, others: Sequence[ast.Call], tree: ast.Module) -> FitCall:
     """What a file gives its first call of `fit`; one of the `others` may really be the first."""
-    found, usual = _read(first, tree), Training()
-    rivals = [_read(each, tree) for each in others if not is_before(first, each, tree)]
+    found, usual = read_call(first, tree), Training()
+    rivals = [read_call(each, tree) for each in others if not is_before(first, each, tree)]
     if not rivals:
         return found
 
@@ -353,7 +358,8 @@ def _read_of(first: ast.Call, others: Sequence[ast.Call], tree: ast.Module) -> F
     return replace(found, known=known, unknown=unsure, callbacks=some)
 
 
-def _read(call: ast.Call, tree: ast.Module) -> FitCall:
+def read_call(call: ast.Call, tree: ast.Module) -> FitCall:
+    """What the text of a file says of a call of `fit` in it."""
     given = {each.arg: each.value for each in call.keywords if each.arg}
     by_place = list(takewhile(lambda each: not isinstance(each, ast.Starred), call.args))
     given |= dict(zip(_IN_ORDER, by_place, strict=False))
@@ -412,22 +418,9 @@ def in_words(given: Mapping[str, Any]) -> str:
 
 
 _IN_ORDER = (
-    "x",
-    "y",
-    "batch_size",
-    "epochs",
-    "verbose",
-    "callbacks",
-    "validation_split",
-    "validation_data",
-    "shuffle",
-    "class_weight",
-    "sample_weight",
-    "initial_epoch",
-    "steps_per_epoch",
-    "validation_steps",
-    "validation_batch_size",
-    "validation_freq",
+    *("x", "y", "batch_size", "epochs", "verbose", "callbacks", "validation_split"),
+    *("validation_data", "shuffle", "class_weight", "sample_weight", "initial_epoch"),
+    *("steps_per_epoch", "validation_steps", "validation_batch_size", "validation_freq"),
 )
 """The arguments of `fit` by their places."""
 
@@ -437,7 +430,7 @@ def plan_of(file: str, call: FitCall) -> Plan:
 
     What the text does not say is left to the script.
     """
-    script = f"{file}:{FIT}"
+    script = f"{file}:{call.function}"
     return Plan(
         name=PurePath(file).stem,
         model=ModelSettings(python=script),

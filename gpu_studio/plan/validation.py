@@ -61,6 +61,7 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("model data training", _alone(training_rules.metrics_once)),
         ("training", _alone(training_rules.class_weight)),
         ("data training", _alone(training_rules.as_in_script)),
+        ("model data distribution", _alone(training_rules.later_fits)),
         ("model data training", _alone(training_rules.monitors)),
         ("model data training", _alone(training_rules.callbacks)),
         ("distribution", _alone(distribution_rules.strategy)),

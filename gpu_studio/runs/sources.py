@@ -13,6 +13,7 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,7 +46,7 @@ from gpu_studio.plan.data import (
     mask_folders,
 )
 from gpu_studio.plan.local_modules import modules_beside, read_code
-from gpu_studio.plan.scripts import FIT, call_in
+from gpu_studio.plan.script_calls import again, call_at, call_of, number_of
 
 _Check = Callable[[zipfile.ZipFile], str]
 _MOST_ARRAYS = 10_000
@@ -88,7 +89,7 @@ def trained_on_import(plan: AbsolutePlan) -> Iterator[Caution]:
     A script of which only the call of `fit` is named is not imported, and ends at that call.
     """
     named = [found for _, text in references_of(plan) if (found := reference(text))]
-    imported = {each.file for each in named if each.function != FIT}
+    imported = {each.file for each in named if not number_of(each.function)}
     scripts = {each.file for each in named} - imported
     for path in code_files(plan):
         try:
@@ -96,7 +97,7 @@ def trained_on_import(plan: AbsolutePlan) -> Iterator[Caution]:
         except (OSError, ValueError):
             continue
         line = read_as_text(code).trains
-        if line and not (str(path) in scripts and call_in(path, code)):
+        if line and not (str(path) in scripts and call_at(path, code, 1)):
             yield Caution(
                 f"trains on import: {path}",
                 f"{printable(path.name)} seems to train as soon as it is imported, by line {line}.",
@@ -104,6 +105,16 @@ def trained_on_import(plan: AbsolutePlan) -> Iterator[Caution]:
                 "would train there first, and write its files again. Put those lines below "
                 'if __name__ == "__main__": in the file.',
             )
+
+
+def fits_left(plan: AbsolutePlan) -> Iterator[Caution]:
+    """A warning where the script of a plan calls `fit` again after the call that is trained."""
+    named = reference(plan.model.python or "")
+    with suppress(OSError, ValueError):
+        path = Path(named.file) if named else Path()
+        call = call_of(path, read_code(path), named.function) if named else None
+        if call and call.later:
+            yield Caution("fit is called again", *again(printable(path.name), call))
 
 
 def _without_consent(files: Sequence[Path]) -> list[tuple[Path, Standing]]:
@@ -149,7 +160,7 @@ def _problems_of_code(
     field: str, shown: str, path: Path, function: str, code: bytes
 ) -> Iterator[Problem]:
     found = read_as_text(code)
-    is_script = function == FIT and call_in(path, code) is not None
+    is_script = call_of(path, code, function) is not None
     if wrong := found.problem or ("" if is_script else found.lacks(function)):
         yield Problem(field, shown, wrong)
         return

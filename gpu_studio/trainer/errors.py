@@ -66,6 +66,10 @@ class UserCodeError(TrainerError):
         self.trace = trace
 
 
+class TrainedBeforeError(UserCodeError):
+    """A look would have to train what a script trains before a later call of `fit`."""
+
+
 class WorkerFailed(TrainerError):  # noqa: N818  (read as a sentence: the worker failed)
     """A worker of a cluster has reported how it failed."""
 

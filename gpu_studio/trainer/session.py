@@ -9,7 +9,6 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from gpu_studio.contract import events
 from gpu_studio.plan import Plan, cluster_of, listed
@@ -46,6 +45,7 @@ from gpu_studio.trainer.session_events import devices_event, layer_event, measur
 from gpu_studio.trainer.sized_steps import undivided
 from gpu_studio.trainer.target_words import odd_warnings, warnings_before, warnings_of
 from gpu_studio.trainer.team import ALONE, Team
+from gpu_studio.trainer.user_code.earlier_fits import trained_in
 from gpu_studio.trainer.user_code.scripts import left_out
 from gpu_studio.trainer.xla import XLA, By, compiles, runs_on
 
@@ -181,11 +181,12 @@ def _built(
     tell(devices_event(logical, spread))
     own = plan.model.python is not None
     devices.set_precision(plan.training.mixed_precision, spread.replicas, own=own)
-    plan, dataset = _loaded(plan, base, tell)
-    cut = cut_of(plan, dataset, spread, team.own(spread.replicas))
-    passes = passes_of(plan, dataset, cut, spread.reads_by)
-    with tf.device(spread.made_on), spread.strategy.scope():
-        model = build_model(plan.model, dataset, base, plan.training.seed)
+    with trained_in(spread.making, lambda said: tell(events.Log(message=said))):
+        plan, dataset = _loaded(plan, base, tell)
+        cut = cut_of(plan, dataset, spread, team.own(spread.replicas))
+        passes = passes_of(plan, dataset, cut, spread.reads_by)
+        with spread.making():
+            model = build_model(plan.model, dataset, base, plan.training.seed)
     passes.gathers_rows = _looks_up_rows(model)
     policy = keras.config.dtype_policy().name
     refuse_unkept_states(plan, model, dataset, cut, served=spread.served is not None)
@@ -229,7 +230,7 @@ def _default_steps(
 ) -> Program:
     """The program of a model that learns by its outputs."""
     seed = plan.training.seed
-    with tf.device(spread.made_on), spread.strategy.scope():
+    with spread.making():
         # Asked of the whole model: once its layers are split, only the program can run it.
         learners = keras_objects.learners_of(plan.training, dataset, model)
         mixing = () if spread.placement is None else mixing_apart(model, dataset, cut, placed=True)
@@ -299,7 +300,7 @@ def _own_steps(
     if spread.served:
         refuse_own_steps(source, own)
     refuse_beside_own_steps(plan.training, source, own, placed=spread.placement is not None)
-    with tf.device(spread.made_on), spread.strategy.scope():
+    with spread.making():
         compile_as_planned(
             source,
             model,

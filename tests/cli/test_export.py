@@ -8,7 +8,7 @@ import pytest
 
 from gpu_studio import plan as plans
 from gpu_studio.export import python_script
-from gpu_studio.placement.plan_facts import DataFacts, PlanFacts, encoded
+from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts, PlanFacts, encoded
 from gpu_studio.runs.questions import plan_question
 
 CARD = {"index": 0, "uuid": "GPU-1", "name": "H100", "total_mib": 8192, "used_mib": 0}
@@ -143,6 +143,32 @@ def test_that_a_script_with_data_of_ones_own_asks_what_they_are(
     failed = gpu_studio("export", plan_file, *settings)
     assert (failed.code, failed.out) == (2, "")
     assert "No rows." in failed.err
+
+
+def test_that_it_is_said_which_call_of_fit_of_a_script_is_exported(
+    gpu_studio, machine, tmp_path, monkeypatch
+):
+    script = tmp_path / "train.py"
+    script.write_text("model.fit(x, y, epochs=2)\nmodel.fit(x, y, epochs=3)\n")
+    assert gpu_studio("code", "allow", script).code == 0
+    seen = DataFacts("train.py", "values", None, 9, x_shape=(2,), y_shape=(1,), arrays=("x", "y"))
+    built = ModelFacts(learnt=Learnt("values", False, "mse", (), compiled=True))
+    asked = []
+
+    def answering(plan, *, trains, **_options):
+        asked.append((plan.model.python, trains))
+        return encoded(PlanFacts(seen, model=built))
+
+    monkeypatch.setattr(plan_question, "ask_about", answering)
+    monkeypatch.setattr(plan_question, "ask_about_data", answering)
+    first, second = gpu_studio("export", script), gpu_studio("export", script, "--fit", "2")
+    assert (first.code, second.code) == (0, 0)
+    assert "train.py calls fit again in line 2: only what call 1 is given" in first.err
+    assert "calls fit again" not in second.err
+    assert '"fit:model"' in first.out
+    assert '"fit_2:model"' in second.out
+    assert {trains for _, trains in asked} == {True}
+    compile(second.out, "train.py", "exec")
 
 
 WORKERS = "distribution.strategy=multi_worker"

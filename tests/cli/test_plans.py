@@ -42,6 +42,35 @@ def test_that_code_which_trains_when_it_is_imported_is_warned_of(gpu_studio, tmp
     assert (as_script.code, as_script.err) == (0, "")
 
 
+def test_that_it_is_said_which_call_of_fit_is_trained_and_another_is_chosen(
+    gpu_studio, tmp_path, machine
+):
+    script = tmp_path / "train.py"
+    script.write_text("model.fit(x, epochs=2)\nmodel.fit(x, epochs=3)\n")
+    assert gpu_studio("code", "allow", script).code == 0
+    first, second = gpu_studio("check", script), gpu_studio("check", script, "--fit", "2")
+    assert (first.code, second.code, second.err) == (0, 0, "")
+    assert first.err.startswith("train.py calls fit again in line 2: only what call 1 is given is")
+    assert "--fit 2" in first.err
+    spread = gpu_studio("check", script, "--fit", "2", "--set", "distribution.strategy=mirrored")
+    assert spread.code == 2
+    assert "Keras trains by the calls of fit before it on one device" in spread.err
+    written = gpu_studio("starter", script, "--fit", "2", "--output", tmp_path / "two.plan.toml")
+    assert written.code == 0
+    plan = plans.load(tmp_path / "two.plan.toml")
+    assert (plan.model.python, plan.training.epochs) == ("train.py:fit_2", 3)
+    again = gpu_studio("check", tmp_path / "two.plan.toml", "--fit", "2")
+    assert again.code == 2
+    assert 'that is for a script; a plan names it: model.python = "train.py:fit_2"' in again.err
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "two", "1e3", "10000"])
+def test_that_what_is_no_number_of_a_call_is_refused(gpu_studio, plan_file, number):
+    answer = gpu_studio("check", plan_file, "--fit", number)
+    assert answer.code == 2
+    assert "count from 1" in answer.err or "expected one argument" in answer.err
+
+
 def test_that_what_the_script_gives_fit_is_checked_once_it_is_known(
     gpu_studio, tmp_path, machine, monkeypatch
 ):

@@ -6,12 +6,14 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import fake_plan_asker
 import made_plan_facts
 import pytest
 from made_images import put
 
+from gpu_studio.contract.consent import allow_folder
 from gpu_studio.plan import (
     Data,
     DeviceSettings,
@@ -25,7 +27,14 @@ from gpu_studio.plan import (
     with_absolute_files,
     with_settings,
 )
-from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
+from gpu_studio.runs.questions import plan_question
+from gpu_studio.runs.questions.ask import Answer
+from gpu_studio.runs.questions.plan_question import (
+    ask_about,
+    ask_about_data,
+    data_question,
+    model_question,
+)
 
 PLAN = Plan(model=ModelSettings(name="mlp"), data=Data(name="digits"))
 SEEN = {"name": "digits", "x_shape": [28, 28, 1], "train": 9, "preview": ["large"]}
@@ -132,6 +141,30 @@ def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
     assert [early["model"] for early in told] == [None]
     assert answer["model"]["graph"]["name"] == "three"
     assert answer["data"]["train"] == 800
+
+
+@pytest.mark.parametrize(("function", "trains"), [("fit", False), ("fit_2", True)])
+def test_that_only_a_look_that_may_train_asks_for_what_a_later_call_of_fit_is_given(
+    tmp_path, monkeypatch, function, trains
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answering(_question: str, *, about: dict[str, Any], **_options: Any) -> Answer:
+        asked.append(about)
+        return Answer({"data": {"name": "train.py"}})
+
+    monkeypatch.setattr(plan_question, "ask", answering)
+    script = f"{tmp_path / 'train.py'}:{function}"
+    (tmp_path / "train.py").write_text("model.fit(x, epochs=1)\nmodel.fit(x, epochs=2)\n")
+    allow_folder(tmp_path)
+    named = replace(PLAN, model=ModelSettings(python=script), data=Data(python=script))
+    plan = with_absolute_files(named, tmp_path)
+    ask_about(plan)
+    assert not any("trains" in about for about in asked)
+    del asked[:]
+    ask_about(plan, trains=True)
+    ask_about_data(plan, trains=True)
+    assert [about.get("trains", False) for about in asked] == [trains] * 3
 
 
 def test_that_the_fake_asker_answers_with_the_made_facts():

@@ -16,7 +16,8 @@ from gpu_studio.plan import Named, Plan
 from gpu_studio.plan.catalogue import DATA, MODELS
 from gpu_studio.plan.edits.change import value_at, with_value
 from gpu_studio.plan.references import absolute
-from gpu_studio.plan.scripts import FitCall, plan_of
+from gpu_studio.plan.script_calls import number_of
+from gpu_studio.plan.scripts import OF_PLANS, FitCall, plan_of
 from gpu_studio.plan.validation import validate
 
 SOURCES = {
@@ -135,6 +136,32 @@ def with_script(plan: Plan, file: str, call: FitCall) -> Plan:
     """The plan on the same devices that trains what the call of `fit` in a script trains."""
     made = plan_of(file, call)
     return replace(plan, name=made.name, model=made.model, data=made.data, training=made.training)
+
+
+def with_call(plan: Plan, path: str, call: FitCall) -> Plan:
+    """The plan in which the source at `path` is this call of `fit` of its script.
+
+    Where the plan has another call of the script, model, data and callbacks become those of this
+    one, and so does what its text says of the training.
+    """
+    file = file_part(plan, path)
+
+    def is_of_script(text: str) -> bool:
+        named, function = _file_and_function(text)
+        return named == file and number_of(function) > 0
+
+    sources = [f"{part}.python" for part in SOURCES]
+    before = {each: value_at(plan, each) or "" for each in sources}
+    own = {each: text for each, text in before.items() if is_of_script(text)}
+    made = plan_of(file, call)
+    for each in {*own, path}:
+        plan = with_value(plan, each, made.model.python)
+    if set(own.values()) <= {made.model.python} or "data.python" not in {*own, path}:
+        return plan
+    others = tuple(each for each in plan.training.callbacks if not is_of_script(each.name))
+    said: dict[str, Any] = {name: getattr(made.training, name) for name in OF_PLANS}
+    said |= {"callbacks": (*made.training.callbacks, *others), "as_in_script": call.unknown}
+    return replace(plan, training=replace(plan.training, **said))
 
 
 def names_both(text: str) -> bool:

@@ -32,7 +32,9 @@ from gpu_studio.plan.options import (
     with_kind,
 )
 from gpu_studio.plan.references import reference
-from gpu_studio.plan.scripts import FIT, OF_PLANS
+from gpu_studio.plan.script_calls import number_of
+from gpu_studio.plan.scripts import OF_PLANS
+from gpu_studio.plan.strategies import strategy_of
 from gpu_studio.plan.values import (
     CheckpointSettings,
     Named,
@@ -171,9 +173,32 @@ def as_in_script(plan: Plan) -> Iterator[Problem]:
     for name in left:
         if name not in OF_PLANS:
             yield Problem(field, shown(name), choose_one(name, OF_PLANS))
-    if left and (named is None or named.function != FIT):
-        advice = f'only a script says them: write data.python = "train.py:{FIT}", or leave it out'
+    if left and (named is None or not number_of(named.function)):
+        advice = 'only a script says them: write data.python = "train.py:fit", or leave it out'
         yield Problem(field, shown(left), advice)
+
+
+def later_fits(plan: Plan) -> Iterator[Problem]:
+    """A later call of `fit` is that of model and data alike, and what comes before is on a device.
+
+    That is trained by Keras, and so is the model that the run goes on with.
+    """
+    named = {"model.python": plan.model.python, "data.python": plan.data.python}
+    found = {field: reference(text or "") for field, text in named.items()}
+    calls = {field: each for field, each in found.items() if each and number_of(each.function)}
+    later = [field for field, each in calls.items() if number_of(each.function) > 1]
+    if not later:
+        return
+    model, data = calls.get("model.python"), calls.get("data.python")
+    if model and data and model.file == data.file and model != data:
+        advice = f"the data are those of {data.function}: name the same call for both"
+        yield Problem("model.python", shown(plan.model.python), advice)
+    if strategy_of(plan).pace != "one replica":
+        advice = (
+            f"{later[0]} is {calls[later[0]]}, and Keras trains by the calls of fit before it on "
+            'one device: choose "none" or "one_device"'
+        )
+        yield Problem("distribution.strategy", shown(plan.distribution.strategy), advice)
 
 
 def fit_the_data(plan: Plan) -> Iterator[Problem]:

@@ -18,8 +18,9 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.contract.user_files import code_files
-from gpu_studio.plan import AbsolutePlan, PlannedDevice, listed
+from gpu_studio.plan import AbsolutePlan, PlannedDevice, listed, reference
 from gpu_studio.plan.data import watched_folders
+from gpu_studio.plan.script_calls import number_of
 from gpu_studio.runs.questions.ask import AskError, ask, kept
 from gpu_studio.runs.sources import consent_needed
 
@@ -95,12 +96,14 @@ def ask_about(
     reported: Reported | None = None,
     progress: Callable[[str], None] | None = None,
     cancel: threading.Event | None = None,
+    trains: bool = False,
 ) -> dict[str, Any]:
     """Ask everything about `plan`, in the form that `placement.plan_facts` reads.
 
     The keys are `data`, `data_error`, `advice` and `model`. `reported` is called in this thread
-    with the answer as soon as the data are known. Raises AskError, including NotAllowedError
-    before any question about code that may not run.
+    with the answer as soon as the data are known. If it `trains`, that is done which a script
+    trains before a later call of `fit`; else it is not known what that is given. Raises AskError,
+    including NotAllowedError before any question about code that may not run.
     """
     refuse_unless_allowed(plan)
     options: dict[str, Any] = {
@@ -109,20 +112,29 @@ def ask_about(
         "progress": progress,
         "cancel": cancel,
     }
-    answer = dict(ask("data", about=data_question(plan), **options).value)
+    also = _trained_before(plan) if trains else {}
+    answer = dict(ask("data", about=data_question(plan) | also, **options).value)
     if reported is not None:
         reported(answer)
     if answer.get("data"):
-        answer["model"] = ask("model", about=model_question(plan, answer["data"]), **options).value
+        about = model_question(plan, answer["data"]) | also
+        answer["model"] = ask("model", about=about, **options).value
     return answer
 
 
 def ask_about_data(
-    plan: AbsolutePlan, *, progress: Callable[[str], None] | None = None
+    plan: AbsolutePlan, *, progress: Callable[[str], None] | None = None, trains: bool = False
 ) -> dict[str, Any]:
     """The answer about the data of `plan` alone. Raises AskError, as `ask_about` does."""
     refuse_unless_allowed(replace(_blank(), data=plan.data))
-    return dict(ask("data", about=data_question(plan), timeout=TIMEOUT, progress=progress).value)
+    about = data_question(plan) | (_trained_before(plan) if trains else {})
+    return dict(ask("data", about=about, timeout=TIMEOUT, progress=progress).value)
+
+
+def _trained_before(plan: AbsolutePlan) -> dict[str, Any]:
+    """What lets a question train; empty where there is nothing to train."""
+    named = (reference(text or "") for text in (plan.model.python, plan.data.python))
+    return {"trains": True} if any(each and number_of(each.function) > 1 for each in named) else {}
 
 
 def kept_about(plan: AbsolutePlan) -> dict[str, Any] | None:

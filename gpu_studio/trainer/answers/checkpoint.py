@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +72,18 @@ def rebuilt(about: Mapping[str, Any], progress: Progress) -> Rebuilt:
     from gpu_studio.trainer import devices
     from gpu_studio.trainer.data import load_data
     from gpu_studio.trainer.models import build_model
+    from gpu_studio.trainer.user_code.earlier_fits import trained_in
 
     tf.get_logger().setLevel("ERROR")
     logical = devices.set_up(replace(plan, devices=_as_needed(plan.devices)))
     keras.mixed_precision.set_global_policy(about["precision"])
     chosen = _chosen(plan, logical)
-    with devices.on_host():
+    made_on = partial(tf.device, CPU if len(chosen) > 1 else chosen[0])
+    with devices.on_host(), trained_in(made_on, lambda said: progress(said.rstrip("."))):
         progress("reading the data")
         dataset = load_data(plan.data, plan.training.seed, Path())
         progress("building the model")
-        with tf.device(CPU if len(chosen) > 1 else chosen[0]):
+        with made_on():
             # The checkpoint has all weights: those that it began with need not be there still.
             began_anew = replace(plan.model, weights=None)
             model = build_model(began_anew, dataset, Path(), plan.training.seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -44,7 +45,7 @@ from gpu_studio.trainer.data.trees import Path as TreePath
 from gpu_studio.trainer.data.trees import called, flat, is_nested, leaves
 from gpu_studio.trainer.data.values import Array, Split, samples_in, type_name
 from gpu_studio.trainer.environment import limit_memory, settle
-from gpu_studio.trainer.errors import TrainerError, UserCodeError
+from gpu_studio.trainer.errors import TrainedBeforeError, TrainerError, UserCodeError
 
 
 def image_facts(data: plans.Data, seed: int) -> DataFacts:
@@ -148,19 +149,35 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     # This process only looks at the data.
     built_in._download = _no_download  # type: ignore[assignment]  # noqa: SLF001
     try:
-        facts = replace(_looked_at(plan.data, plan.training.seed), split=plan.data.split)
+        with training_as_asked(about, progress):
+            facts = replace(_looked_at(plan.data, plan.training.seed), split=plan.data.split)
         return encoded(PlanFacts(data=facts)), True
     except TrainerError as error:
         if _is_to_come(error):
             return encoded(PlanFacts(data=announced(plan.data))), False
         details = error.trace if isinstance(error, UserCodeError) else ""
         refused = PlanFacts(data_error=error.message, advice=error.suggestions, details=details)
-        return encoded(
-            replace(refused, of_the_moment=isinstance(error.__cause__, MemoryError))
-        ), False
+        return encoded(replace(refused, of_the_moment=_may_be_trained(error))), False
     except MemoryError as error:
         said = f"The data do not fit into memory: {error}."
         return encoded(PlanFacts(data_error=said, advice=(_FEWER,), of_the_moment=True)), False
+
+
+def _may_be_trained(error: TrainerError) -> bool:
+    return isinstance(error, TrainedBeforeError) or isinstance(error.__cause__, MemoryError)
+
+
+def training_as_asked(
+    about: dict[str, Any], progress: Callable[[str], None]
+) -> AbstractContextManager[object]:
+    """Return within what a script may train before a later call of `fit`: if asked, on the CPU."""
+    if not about.get("trains"):
+        return nullcontext()
+    import tensorflow as tf
+
+    from gpu_studio.trainer.user_code.earlier_fits import trained_in
+
+    return trained_in(lambda: tf.device("CPU:0"), lambda said: progress(said.rstrip(".")))
 
 
 def _is_to_come(error: BaseException | None) -> bool:

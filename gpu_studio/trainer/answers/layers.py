@@ -24,7 +24,7 @@ from gpu_studio.placement.work import LayerTime
 from gpu_studio.plan import Placed
 from gpu_studio.plan.strategies.placed import placing
 from gpu_studio.trainer.environment import limit_memory, settle
-from gpu_studio.trainer.errors import TrainerError, UserCodeError
+from gpu_studio.trainer.errors import TrainedBeforeError, TrainerError, UserCodeError
 from gpu_studio.trainer.failures import FailureContext, explain
 from gpu_studio.trainer.user_code.telling import root_words
 
@@ -46,8 +46,11 @@ def layer_costs(
     progress("importing TensorFlow")
     import tensorflow as tf
 
+    from gpu_studio.trainer.answers.data import training_as_asked
+
     tf.get_logger().setLevel("ERROR")
-    facts = _facts(plan, about["data"], progress)
+    with training_as_asked(about, progress):
+        facts = _facts(plan, about["data"], progress)
     return encoded(facts), not facts.model_error and not facts.training_error
 
 
@@ -135,9 +138,9 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _refused(what: str, error: Exception, policy: str) -> ModelFacts:
-    facts = ModelFacts(
-        policy=policy, of_the_moment=is_out_of_memory(error) or is_out_of_memory(error.__cause__)
-    )
+    passing = is_out_of_memory(error) or is_out_of_memory(error.__cause__)
+    passing = passing or isinstance(error, TrainedBeforeError)
+    facts = ModelFacts(policy=policy, of_the_moment=passing)
     if isinstance(error, TrainerError):
         details = error.trace if isinstance(error, UserCodeError) else ""
         return replace(facts, model_error=error.message, advice=error.suggestions, details=details)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,12 @@ class Spread:
         """How many replicas share the samples of a step."""
         shares: int = self.strategy.num_replicas_in_sync
         return self.served.parts if self.served else shares
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """While this is entered, a model is made where the strategy wants it."""
+        with tf.device(self.made_on), self.strategy.scope():
+            yield
 
     @property
     def reads_by(self) -> Any:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.plan import choose_one, listed, reference
-from gpu_studio.plan.scripts import FIT, call_in
+from gpu_studio.plan.script_calls import call_of
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import (
     Admitted,
@@ -137,12 +137,12 @@ def find(part: str, text: str, base: Path) -> UserFunction:
             ["Write the file and a function in it: file.py:function."],
         )
     admitted = admit(base / expanded(named.file))
-    if named.function == FIT and (call := call_in(admitted.path, admitted.text)):
+    if call := call_of(admitted.path, admitted.text, named.function):
         # Only a script needs Keras before its own first line.
         from gpu_studio.trainer.user_code.scripts import what_fit_is_given
 
         fit: dict[str, Any] = {}
-        given = what_fit_is_given(part, admitted, fit)
+        given = what_fit_is_given(part, admitted, call, fit)
         return UserFunction(named.file_name, part, admitted.path, given, begins=call.line, fit=fit)
     module = _module(admitted)
     found = getattr(module, named.function, None)

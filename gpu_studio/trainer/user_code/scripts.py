@@ -1,7 +1,7 @@
 """Run a script of the user's up to its call of `fit`, and hand over what that is given.
 
-Nothing of the script is trained: its `fit` ends it. It runs once for the data, and anew for each
-model, so that each is made where the plan wants it.
+That call trains nothing: it ends the script. It runs once for the data, and anew for each model,
+so that each is made where the plan wants it; once for both where Keras trains earlier calls.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ import keras
 import tensorflow as tf
 
 from gpu_studio.placement.plan_facts import ModelNote
-from gpu_studio.plan import Plan, Training, printable, reference, shown
-from gpu_studio.plan.scripts import FIT, OF_PLANS, FitCall, as_in_plan, call_in
+from gpu_studio.plan import Plan, Training, reference, shown
+from gpu_studio.plan.script_calls import again, call_of, number_of
+from gpu_studio.plan.scripts import OF_PLANS, FitCall, as_in_plan
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted, admit
+from gpu_studio.trainer.user_code.earlier_fits import Found, keep, kept, ran_out, training_before
 from gpu_studio.trainer.user_code.leaving import registering_of_others
 from gpu_studio.trainer.user_code.places import started_in
 from gpu_studio.trainer.user_code.stream_kinds import is_stream
-from gpu_studio.trainer.user_code.without_fit import ended_without_fit
+from gpu_studio.trainer.user_code.without_fit import Overhearing, ended_without_fit
 
 _given: dict[Path, dict[str, Any]] = {}
 """By the scripts: what `fit` was given beside the data when the last model was made.
@@ -40,44 +42,54 @@ Its callbacks know that model.
 _STREAMS, _STRATEGY = "streams", "strategy"
 
 
-def what_fit_is_given(part: str, admitted: Admitted, fit: dict[str, Any]) -> Callable[..., Any]:
-    """Return the function that `file.py:fit` stands for in a part of a plan.
+def what_fit_is_given(
+    part: str, admitted: Admitted, call: FitCall, fit: dict[str, Any]
+) -> Callable[..., Any]:
+    """Return the function that `file.py:fit` stands for in a part of a plan, or another `call`.
 
     It gives the compiled model, the data as a data function returns them, or the callbacks, which
     are those of the model that was made last. `arguments` are what a shell would give the script.
     With the data `fit` is filled with what a plan has by the same names. Raises UserCodeError for
     what cannot be taken over.
     """
+    number = call.number
 
     def model(arguments: Sequence[str] = ()) -> Any:
-        model, given = _run(admitted, arguments)
+        found = kept(admitted, number, arguments) or _run(admitted, arguments, number)
+        model, given = found
         data = ("x", "y", "sample_weight", "validation_data")
         _given[admitted.path] = {name: given[name] for name in given if name not in data}
         _given[admitted.path][_STREAMS] = is_stream(given["x"])
         return model
 
     def data(arguments: Sequence[str] = ()) -> Any:
-        given = _run(admitted, arguments)[1]
+        found = _run(admitted, arguments, number)
+        keep(admitted, number, arguments, found)
+        given = found[1]
         pairs = {name: _in_plan(name, given[name]) for name in OF_PLANS}
         fit.update({name: value for name, value in pairs.items() if value is not None})
-        held = given["validation_data"]
-        if held is not None and is_stream(held) and not is_stream(given["x"]):
-            raise UserCodeError(
-                f"{admitted.path.name} gives fit arrays to train on, and batches to validate on.",
-                ["Give both as arrays, or both as a tf.data.Dataset or a PyDataset."],
-            )
+        _refuse_mixed(admitted, given)
         return data_given(given)
 
     def callbacks() -> Any:
         if admitted.path not in _given:
-            name = admitted.path.name
+            name, script = admitted.path.name, f"{admitted.path.name}:{call.function}"
             raise UserCodeError(
                 f"The callbacks of {name} are made for the model of {name}, which is not trained.",
-                [f"Train it, too: model.python = {name}:{FIT}. Or leave the callbacks out."],
+                [f"Train it, too: model.python = {script}. Or leave the callbacks out."],
             )
         return _given[admitted.path]["callbacks"] or []
 
     return {"data": data, "model": model}.get(part, callbacks)
+
+
+def _refuse_mixed(admitted: Admitted, given: Mapping[str, Any]) -> None:
+    held = given["validation_data"]
+    if held is not None and is_stream(held) and not is_stream(given["x"]):
+        raise UserCodeError(
+            f"{admitted.path.name} gives fit arrays to train on, and batches to validate on.",
+            ["Give both as arrays, or both as a tf.data.Dataset or a PyDataset."],
+        )
 
 
 def _in_plan(name: str, given: Any) -> Any:
@@ -85,35 +97,13 @@ def _in_plan(name: str, given: Any) -> Any:
     return getattr(Training(), name) if given is None else as_in_plan(name, given)
 
 
-class _Overhearing:
-    """A stream that also keeps the end of what is written to it."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream, self._said = stream, ""
-
-    def write(self, text: str) -> Any:
-        self._said = (self._said + text)[-_LONGEST_HEARD:]
-        return self._stream.write(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    @property
-    def last(self) -> str:
-        """The last line that says anything."""
-        lines = [line.strip() for line in self._said.splitlines()]
-        return printable(next((line for line in reversed(lines) if line), ""))
-
-
-_LONGEST_HEARD = 4096
-
-
-def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+def _run(admitted: Admitted, arguments: Sequence[str], number: int) -> Found:
     """Return what `call_of_fit` finds. Raises UserCodeError where the script ends without one."""
     admitted.show_lines()
-    heard: Any = _Overhearing(sys.stderr)
-    shown: Any = _Overhearing(sys.stdout)
-    found: tuple[Any, dict[str, Any]] | None
+    heard: Any = Overhearing(sys.stderr)
+    shown: Any = Overhearing(sys.stdout)
+    found: Found | None
+    trained: list[int] = []
     try:
         # What it wants of warnings, such as that each is an error, is not meant for the trainer.
         with (
@@ -122,14 +112,19 @@ def _run(admitted: Admitted, arguments: Sequence[str]) -> tuple[Any, dict[str, A
             redirect_stderr(heard),
             redirect_stdout(shown),
             warnings.catch_warnings(),
+            training_before(admitted, number) as trained,
         ):
             found, makes = _noting_strategies(
-                lambda: call_of_fit(str(admitted.path), admitted.started(), arguments)
+                lambda: call_of_fit(str(admitted.path), admitted.started(), arguments, number)
             )
     except SystemExit as ended:
+        if trained:
+            raise ran_out(admitted, number, trained) from ended
         raise ended_without_fit(admitted, ended, heard.last or shown.last) from ended
     finally:
         gc.collect()  # of the runs for model and data, each leaves what the other one is for
+    if found is None and trained:
+        raise ran_out(admitted, number, trained)
     if found is None:
         raise ended_without_fit(admitted, None, "")
     found[1][_STRATEGY] = makes
@@ -143,8 +138,9 @@ def _noting_strategies(run: Callable[[], Any]) -> tuple[Any, bool]:
     def noted() -> Any:
         asking = inspect.currentframe()
         # What stands for the classes of strategies gives the one that is in use.
-        if asking and asking.f_back and asking.f_back.f_code.co_name == "__call__":
-            made.append(asking.f_back)
+        code = asking and asking.f_back and asking.f_back.f_code
+        if code and (code.co_filename, code.co_name) == (__file__, "__call__"):
+            made.append(code)
         return in_use()
 
     return with_others([(tf.distribute, "get_strategy", noted)], run), bool(made)
@@ -166,11 +162,11 @@ def _signals_kept() -> Iterator[None]:
 
 
 def call_of_fit(
-    path: str, code: CodeType, arguments: Sequence[str]
+    path: str, code: CodeType, arguments: Sequence[str], number: int = 1
 ) -> tuple[Any, dict[str, Any]] | None:
-    """Run a script up to its first call of a model's fit; return that, and its arguments.
+    """Run a script up to this call of a model's fit; return that, and its arguments.
 
-    None if there is no call. What sets up devices or a strategy does nothing meanwhile.
+    The calls before train. None if there are fewer. What sets up devices or a strategy is idle.
     """
 
     class CalledError(SystemExit):
@@ -192,8 +188,8 @@ def call_of_fit(
     signature, wait_for = inspect.signature(owner.fit), threading.Thread.join
     module = type(sys)("__main__")
     module.__file__ = path
-    others = [*instead_of_set_up(), (owner, "fit", fit)]
-    others.append((threading.Thread, "join", join))
+    others = [*instead_of_set_up(), (threading.Thread, "join", join)]
+    others.append((owner, "fit", at_call(number, owner.fit, fit)))
     others.append((sys, "argv", [path, *map(str, arguments)]))
     others.append((atexit, "register", registering_of_others(path)))
     started, sys.modules["__main__"] = sys.modules["__main__"], module
@@ -205,6 +201,29 @@ def call_of_fit(
     finally:
         sys.modules["__main__"] = started
     return calls[0] if calls else None
+
+
+def at_call(number: int, trains: Callable[..., Any], ends: Callable[..., Any]) -> Any:
+    """Return what stands for a fit: it `trains` until its call of this number, which `ends` it.
+
+    One that is called meanwhile is not counted: a model may train another in its callbacks.
+    """
+    count, within = 0, False
+
+    def fit(*given: Any, **named: Any) -> Any:
+        nonlocal count, within
+        if within:
+            return trains(*given, **named)
+        count += 1
+        if count >= number:
+            return ends(*given, **named)
+        within = True
+        try:
+            return trains(*given, **named)
+        finally:
+            within = False
+
+    return fit
 
 
 def with_others(others: Sequence[tuple[Any, str, Any]], work: Callable[[], Any]) -> Any:
@@ -293,24 +312,13 @@ def named_arrays(split: str, arrays: Sequence[Any]) -> dict[str, Any]:
     return named if weights is None else named | {f"sample_weight{split}": weights}
 
 
-_OF_LOOPS = "Where the loop counts epochs of one model, let training.epochs be as many. "
-_OF_PHASES = "A second phase with other layers frozen and another rate is training.phases. "
-
-
 def as_given_to_fit(plan: Plan) -> Iterator[ModelNote]:
     """Yield a note on what the script of the plan does with `fit`, and no plan says."""
     file, call, given = _script_of(plan)
     if call is None:
         return
     if call.later:
-        yield ModelNote(
-            "fit is called again",
-            f"{call.module or file.name} calls fit again in line {call.later}: only what the "
-            "first call is given is trained.",
-            (_OF_LOOPS if call.later == call.line else _OF_PHASES)
-            + "Other settings, models or folds are runs of their own, each from a plan or a "
-            "script.",
-        )
+        yield ModelNote("fit is called again", *again(file.name, call))
     if given[_STRATEGY]:
         yield from _spread_otherwise(file, call, plan)
     unlike = [name for name in OF_PLANS if _in_plan(name, given[name]) is None]
@@ -329,6 +337,8 @@ def left_out(plan: Plan) -> Iterator[str]:
     Nothing is lost: a run keeps its model, so that this is no warning.
     """
     file, call, _ = _script_of(plan)
+    if call is not None and call.counted:
+        yield f"{file.name} is left at call {call.number} of fit: what comes after it does not run."
     if call is None or not (call.unwritten or call.unmeasured):
         return
     instead = "`gpu-studio runs save-model` writes the model"
@@ -392,7 +402,7 @@ def given_otherwise(plan: Plan) -> Iterator[ModelNote]:
         yield ModelNote(
             "fit is given callbacks",
             f"{file.name} gives fit callbacks, and the plan has none.",
-            f"Add the callback {file.name}:{FIT} to the plan.",
+            f"Add the callback {file.name}:{call.function} to the plan.",
         )
     for name in OF_PLANS:
         usual, mine = getattr(Training(), name), getattr(plan.training, name)
@@ -412,8 +422,9 @@ def given_otherwise(plan: Plan) -> Iterator[ModelNote]:
 def _script_of(plan: Plan) -> tuple[Path, FitCall | None, Mapping[str, Any]]:
     """Return the script of the plan's model, its call (None if none ran), and what it was given."""
     named = reference(plan.model.python or "")
-    if not named or named.function != FIT:
+    if not named or not number_of(named.function):
         return Path(), None, {}
     admitted = admit(Path(named.file))
     given = _given.get(admitted.path, {})
-    return admitted.path, call_in(admitted.path, admitted.text) if given else None, given
+    call = call_of(admitted.path, admitted.text, named.function) if given else None
+    return admitted.path, call, given

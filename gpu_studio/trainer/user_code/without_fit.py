@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from gpu_studio.plan import listed, printable
 from gpu_studio.plan.scripts import BY_HAND
@@ -13,6 +14,30 @@ _TWICE = (
     "It runs once for the data and anew for the model: what the first left, such as a folder, the "
     "second finds there."
 )
+
+
+class Overhearing:
+    """A stream that also keeps the end of what is written to it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._said = stream, ""
+
+    def write(self, text: str) -> Any:
+        """Write it, and keep the end."""
+        self._said = (self._said + text)[-_LONGEST_HEARD:]
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @property
+    def last(self) -> str:
+        """The last line that says anything."""
+        lines = [line.strip() for line in self._said.splitlines()]
+        return printable(next((line for line in reversed(lines) if line), ""))
+
+
+_LONGEST_HEARD = 4096
 
 
 def _words(said: str, *, by_place: bool = False) -> str:

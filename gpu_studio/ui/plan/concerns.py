@@ -23,7 +23,7 @@ from gpu_studio.plan import Caution, Problem, Remedy
 from gpu_studio.plan.cautions import cautions
 from gpu_studio.plan.remedies import mends_of
 from gpu_studio.plan.values import Unnamed
-from gpu_studio.runs.sources import ConsentProblem, code_of, trained_on_import
+from gpu_studio.runs.sources import ConsentProblem, code_of, fits_left, trained_on_import
 from gpu_studio.ui.kit import (
     GRID,
     GUIDE_PLACE,
@@ -116,11 +116,18 @@ def warnings(
     plan, machine = view.plan, view.machine
     found = (
         *trained_on_import(view.absolute),
+        *_going_on(view, facts),
         *_known(view, facts),
         *link_cautions(plan, machine, topology),
         *cautions(plan, machine, facts.model.measures if facts and facts.model else ()),
     )
     return (*_not_looked_at(facts), *(_concern(caution) for caution in _without_repeats(found)))
+
+
+def _going_on(view: PlanView, facts: PlanFacts | None) -> Iterator[Caution]:
+    """A warning that a script goes on to train, where nobody has looked at what it gives `fit`."""
+    if facts is None or facts.model is None:
+        yield from fits_left(view.absolute)
 
 
 def _not_looked_at(facts: PlanFacts | None) -> Iterator[PlanConcern]:

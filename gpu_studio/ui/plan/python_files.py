@@ -10,19 +10,22 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.common.figures import dated, grouped
+from gpu_studio.common.figures import dated, grouped, plural
 from gpu_studio.common.paths import real_path
 from gpu_studio.common.python_syntax import parsed
 from gpu_studio.contract.consent import Standing, standing
-from gpu_studio.plan import inline, printable
+from gpu_studio.plan import Plan, inline, printable
+from gpu_studio.plan.edits.sources import code_path, with_call, with_function_part
 from gpu_studio.plan.local_modules import read_code
-from gpu_studio.plan.scripts import FIT, FitCall, call_in
+from gpu_studio.plan.script_calls import call_of, calls_of, number_of
+from gpu_studio.plan.scripts import FitCall
 from gpu_studio.ui.kit.fields.typed import read_toml
 
 LARGEST_READ = 512 * 1024
@@ -93,7 +96,34 @@ def functions_in(path: Path) -> tuple[PythonFunction, ...]:
 
     Empty for what cannot be read.
     """
-    return tuple(each for each in _known(path) if not each.is_class)
+    return tuple(each for each in _known(path) if not each.is_class and not _is_later(each))
+
+
+def choices_in(path: Path, named: str) -> tuple[PythonFunction, ...]:
+    """Return the file's functions likewise, with a script's later calls of `fit` after the first.
+
+    These are as many as its text shows; where a loop makes them, some, and the one that is `named`.
+    """
+    found = tuple(each for each in _known(path) if not each.is_class)
+    scripts = [each for each in found if each.script]
+    if not scripts or not number_of(named) or named in (each.name for each in scripts):
+        return found
+    with suppress(OSError, ValueError):
+        if call := call_of(path, read_code(path), named):
+            return (*scripts, *_scripts((call,)), *found[len(scripts) :])
+    return found
+
+
+def with_chosen(plan: Plan, name: str, *, path: str, base: Path) -> Plan:
+    """The plan with another function in the file at `path`; another `fit` in all that has one."""
+    file = code_path(plan, path, base)
+    found = choices_in(file, name) if file is not None else ()
+    call = next((each.script for each in found if each.name == name), None)
+    return with_call(plan, path, call) if call else with_function_part(plan, path, name)
+
+
+def _is_later(function: PythonFunction) -> bool:
+    return function.script is not None and function.script.number > 1
 
 
 def script_in(path: Path) -> FitCall | None:
@@ -125,14 +155,17 @@ def _read(path: Path, _changed: int, _size: int) -> tuple[PythonFunction, ...]:
         tree = parsed(code := read_code(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    return (*_script(call_in(path, code)), *_functions(tree))
+    return (*_scripts(calls_of(path, code)), *_functions(tree))
 
 
-def _script(call: FitCall | None) -> Iterator[PythonFunction]:
-    if call is not None:
+def _scripts(calls: Iterable[FitCall]) -> Iterator[PythonFunction]:
+    for call in calls:
         hint = f"what fit is given {call.place}"
+        if call.number > 1:
+            has = "has" if call.number == 2 else "have"
+            hint += f", once {plural(call.number - 1, 'call')} {has} trained"
         arguments = Parameter("arguments", [], "()")
-        yield PythonFunction(FIT, hint, (arguments,), script=call)
+        yield PythonFunction(call.function, hint, (arguments,), script=call)
 
 
 def _functions(tree: ast.Module) -> Iterator[PythonFunction]:

@@ -25,7 +25,8 @@ from gpu_studio.plan.edits.sources import function_part
 from gpu_studio.plan.edits.training import leave_to_script, stop_early
 from gpu_studio.plan.options import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS, TRAINING_LIMITS
 from gpu_studio.plan.rules.training_rules import measured
-from gpu_studio.plan.scripts import FIT, OF_PLANS
+from gpu_studio.plan.script_calls import number_of
+from gpu_studio.plan.scripts import OF_PLANS
 from gpu_studio.ui.kit import GRID, Scrolled, ThemeManager, WhenSeen, sentence
 from gpu_studio.ui.kit.fields import Choice, Switch, Typed
 from gpu_studio.ui.kit.fields.typed import read_names, write_names
@@ -189,7 +190,8 @@ class RunForm(Form):
                 row.back.hide()
         self.shares.set_lines((("each replica", shares_in_words(view)),))
         self.left.control.show_value(list(view.of_script))
-        self.left.setVisible(bool(view.of_script) or function_part(view.plan, "data.python") == FIT)
+        by_script = number_of(function_part(view.plan, "data.python"))
+        self.left.setVisible(bool(view.of_script) or by_script > 0)
 
 
 def shares_in_words(view: PlanView) -> str:

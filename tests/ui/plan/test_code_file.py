@@ -15,8 +15,10 @@ from gpu_studio.ui.plan.python_files import (
     Parameter,
     PythonFunction,
     callables_in,
+    choices_in,
     functions_in,
     read_code_file,
+    script_in,
 )
 
 MARKER = "executed"
@@ -60,6 +62,30 @@ def test_that_the_fit_of_a_script_stands_before_its_functions(tmp_path: Path) ->
     assert [each.name for each in functions_in(path)] == ["fit", "build"]
     assert [each.name for each in callables_in(path)] == ["build"]
     assert functions_in(path)[0].hint == "what fit is given in line 3"
+
+
+TWICE = "model.fit(x, epochs=2)\nmodel.fit(x, epochs=3)\n\ndef build(): ...\n"
+LOOP = "for fold in folds:\n    model.fit(fold, epochs=2)\n"
+
+
+def test_that_the_calls_of_fit_of_a_script_are_offered_by_their_lines(tmp_path: Path) -> None:
+    path = written(tmp_path, TWICE)
+    found = choices_in(path, "fit")
+    assert [each.name for each in found] == ["fit", "fit_2", "build"]
+    assert found[1].hint == "what fit is given in line 2, once 1 call has trained"
+    # What names a file, and no function, goes by its first call.
+    assert [each.name for each in functions_in(path)] == ["fit", "build"]
+    assert script_in(path) == found[0].script
+
+
+def test_that_of_a_loop_some_calls_are_offered_and_the_one_that_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path, LOOP)
+    names = ["fit", "fit_2", "fit_3", "fit_4", "fit_5"]
+    assert [each.name for each in choices_in(path, "fit_3")] == names
+    found = choices_in(path, "fit_9")
+    assert [each.name for each in found] == [*names, "fit_9"]
+    assert found[-1].hint == "what fit is given in call 9, once 8 calls have trained"
+    assert choices_in(tmp_path / "missing.py", "fit_2") == ()
 
 
 def test_that_letters_that_nobody_can_see_are_shown_as_escapes(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 from reaching import spoken
 
-from gpu_studio.plan import Data, ModelSettings, loads, validate, with_absolute_files
+from gpu_studio.plan import Data, ModelSettings, load, loads, validate, with_absolute_files
 from gpu_studio.plan.edits.sources import file_part, function_part, with_file_part
 from gpu_studio.runs.sources import problems_of_files
 from gpu_studio.ui.plan.data_tab import DataTab
@@ -105,6 +105,28 @@ def test_that_a_function_is_chosen_from_the_list_by_keys_alone(tab, held, qtbot)
     assert held.plan.model.python == "my nets/netze für Bilder.py:small"
     assert held.changes[-1].text == "choose small"
     qtbot.waitUntil(lambda: tab.form.python.function.hint.text() == "One layer.")
+
+
+SCRIPT = "model.fit(x, epochs=2)\nmodel.fit(x, epochs=3, callbacks=[stop])\n"
+
+
+def test_that_another_call_of_fit_is_chosen_for_model_and_data_at_once(
+    tab, held, qtbot, folder
+) -> None:
+    (folder / "train.py").write_text(SCRIPT)
+    held.show(load(folder / "train.py"))
+    assert tab.form.python.function.hint.text() == "what fit is given in line 1"
+    pick = tab.form.python.pick
+    pick.setFocus()
+    qtbot.keyClick(pick, Qt.Key.Key_Space)
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    qtbot.keyClick(menu, Qt.Key.Key_Down)
+    qtbot.keyClick(menu, Qt.Key.Key_Return)
+    assert held.plan == load(folder / "train.py", 2)
+    assert held.changes[-1].text == "choose fit_2"
+    type_in(qtbot, tab.form.python.function.control, "fit")
+    assert held.plan == load(folder / "train.py")
 
 
 def test_that_both_are_typed_by_hand_and_a_colon_leads_to_the_function(tab, held, qtbot) -> None:

@@ -36,7 +36,14 @@ from gpu_studio.ui.kit.fields import Choice, Segments, Suggested, Typed
 from gpu_studio.ui.plan.form.form import NAME, Field, Form, FormRow
 from gpu_studio.ui.plan.form.options import NewOption, OptionRows
 from gpu_studio.ui.plan.plan_view import PlanView
-from gpu_studio.ui.plan.python_files import GIVEN, PythonFunction, callables_in, functions_in
+from gpu_studio.ui.plan.python_files import (
+    GIVEN,
+    PythonFunction,
+    callables_in,
+    choices_in,
+    functions_in,
+    with_chosen,
+)
 
 Ask = Callable[[QWidget, str], str]
 
@@ -239,7 +246,7 @@ class PythonForm(Form):
         """Show the file and the function that the plan names."""
         self._base, self._has_file = view.base, view.path is not None
         path = code_path(view.plan, self._path, view.base)
-        self.functions = functions_in(path) if path is not None else ()
+        self.functions = choices_in(path, function_part(view.plan, self._path)) if path else ()
         super().show_view(view)
         chosen = self.function_of(view)
         self.function.control.suggest([each.name for each in self.functions])
@@ -284,8 +291,7 @@ class PythonForm(Form):
             self.function.control.set_tip(words)
 
     def _take_function(self, name: str) -> None:
-        edit = partial(with_function_part, path=self._path, name=name)
-        self.edited.emit(Change(edit, f"choose {name}"))
+        self.edited.emit(Change(partial(self._write_function, name=name), f"choose {name}"))
         self.function.control.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _go_on(self, text: str) -> None:
@@ -316,21 +322,17 @@ class PythonForm(Form):
         """
         changed = with_file_part(plan, self._path, text)
         path = code_path(changed, self._path, self._base)
-        found = (
-            functions_in(path)
-            if path is not None and not function_part(changed, self._path)
-            else ()
-        )
+        found = functions_in(path) if path and not function_part(changed, self._path) else ()
         return (
             with_function_part(changed, self._path, found[0].name) if len(found) == 1 else changed
         )
 
     def _function_field(self) -> Field:
-        read, write = (
-            partial(function_part, path=self._path),
-            _writing(with_function_part, self._path),
-        )
-        return Field(f"{self._path}.function", "function", read=read, write=write)
+        read = partial(function_part, path=self._path)
+        return Field(f"{self._path}.function", "function", read=read, write=self._write_function)
+
+    def _write_function(self, plan: Plan, name: str) -> Plan:
+        return with_chosen(plan, name, path=self._path, base=self._base)
 
     def _button(self, text: str, what: str) -> Button:
         button = Button(text, small=True)
