@@ -37,6 +37,7 @@ OFFERED_MS = 30_000
 """How long one stays that offers something to do."""
 WIDEST = 460
 AROUND = 2 * GRID
+_LEAST_LETTERS = 8
 UNDO = "Undo"
 """The label of what takes back that which the message tells of."""
 
@@ -281,6 +282,8 @@ class Note(QFrame):
         self.setObjectName("notice")
         self._action: Callable[[], object] | None = None
         self.words = Paragraph()
+        # Beside buttons a long word would push them out of a narrow card: it is cut itself.
+        self.words.setMinimumWidth(self.words.fontMetrics().horizontalAdvance("M" * _LEAST_LETTERS))
         self.button = Button("", small=True)
         self.button.clicked.connect(self._act)
         self.more = Button("Details", small=True)

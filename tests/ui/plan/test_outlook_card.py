@@ -290,6 +290,15 @@ def test_that_a_word_without_a_place_to_break_pushes_nothing_out_of_the_card(car
     assert area.widget().width() <= area.viewport().width()
 
 
+def test_that_why_nothing_is_known_pushes_nothing_out_of_the_card(card, reader):
+    card.setFixedWidth(290)
+    OnMachine(card, MIRRORED, TWO_CARDS)
+    tell(reader, error=f"TensorFlow's process ended without an answer ({'M' * 40}).")
+    assert "without an answer" in words(card)
+    (area,) = card.findChildren(QScrollArea)
+    assert area.widget().width() <= area.viewport().width()
+
+
 def test_that_want_of_memory_for_a_look_is_a_warning_that_can_be_tried_again(qtbot, card, reader):
     OnMachine(card, MIRRORED, TWO_CARDS)
     tell(
