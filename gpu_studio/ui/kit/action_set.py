@@ -101,7 +101,9 @@ class ActionSet(QObject):
         if spec.one_of or spec.checkable:
             action.setCheckable(True)
         if spec.one_of:
-            self._groups.setdefault(spec.one_of, QActionGroup(self)).addAction(action)
+            group = self._groups.setdefault(spec.one_of, QActionGroup(self))
+            group.setObjectName(spec.one_of)
+            group.addAction(action)
         self._window.addAction(action)
         return action
 

@@ -27,7 +27,8 @@ _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown
 class CommandPalette(QDialog):
     """Type, move up and down, press Return.
 
-    Actions that are impossible now come last, greyed; their tooltip says why.
+    Where no name has the words, those are offered whose tooltips have them. Actions that are
+    impossible now come last, greyed; their tooltip says why.
     """
 
     def __init__(self, actions: Sequence[QAction], parent: QWidget | None = None) -> None:
@@ -68,9 +69,10 @@ class CommandPalette(QDialog):
 
     def _filter(self, text: str) -> None:
         self.list.clear()
-        self.list.addTopLevelItems(
-            [_item(action) for action in self._actions if _matches(text, action.text())]
-        )
+        found = [each for each in self._actions if _matches(text, each.text())] or [
+            each for each in self._actions if _matches(text, f"{each.text()} {_told(each)}")
+        ]
+        self.list.addTopLevelItems([_item(each) for each in found] or [_nothing()])
         if (first := self.list.topLevelItem(0)) is not None:
             self.list.setCurrentItem(first)
 
@@ -106,6 +108,19 @@ def _item(action: QAction) -> QTreeWidgetItem:
     item.setToolTip(NAME, action.toolTip())
     item.setDisabled(not action.isEnabled())
     return item
+
+
+def _nothing() -> QTreeWidgetItem:
+    item = QTreeWidgetItem(["No action has these words", ""])
+    item.setSizeHint(NAME, QSize(0, 30))
+    item.setDisabled(True)
+    return item
+
+
+def _told(action: QAction) -> str:
+    """What else says what an action is for: its tooltip, and what of one kind it belongs to."""
+    group = action.actionGroup()
+    return f"{action.toolTip()} {group.objectName() if group is not None else ''}"
 
 
 def _no_icon() -> QIcon:

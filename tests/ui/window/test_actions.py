@@ -112,6 +112,17 @@ def test_that_return_on_nothing_or_on_what_cannot_be_done_does_nothing(
     assert palette.isVisible()
 
 
+def test_that_words_of_no_name_find_what_is_told_of_an_action_and_nothing_found_is_said(
+    palette: CommandPalette, qtbot
+) -> None:
+    qtbot.keyClicks(palette.search, "theme")
+    assert {"Dark colours", "Light colours"} <= set(names(palette))
+    palette.search.clear()
+    qtbot.keyClicks(palette.search, "xyzzy")
+    assert names(palette) == ["No action has these words"]
+    assert palette.list.topLevelItem(0).isDisabled()
+
+
 def test_that_escape_closes_the_palette(palette: CommandPalette, window: MainWindow, qtbot) -> None:
     qtbot.keyClick(palette.search, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: window.findChildren(CommandPalette) == [])
