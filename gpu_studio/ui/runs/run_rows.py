@@ -78,8 +78,18 @@ CHIPS: dict[Chip, str] = {
     "failed": "Failed",
 }
 
+_TIME = re.compile(r"\d{8}T\d{6}Z-")
+_DAY = 8
+"""Digits of a day, with which an id begins."""
+
+
+def _names(row: RunRow) -> Iterable[str]:
+    """What a run is called. Its id without its time: that has nearly every number in it."""
+    return row.title, row.summary.plan, _TIME.sub("", row.id, count=1)
+
+
 _FIELDS: dict[str, Callable[[RunRow], Iterable[str]]] = {
-    "name": lambda row: (row.title, row.summary.plan, row.id),
+    "name": _names,
     "tag": lambda row: row.labels.tags,
     "strategy": lambda row: (row.summary.strategy,),
     "model": lambda row: (row.summary.model,),
@@ -110,8 +120,12 @@ class Term:
         fields = (self.field,) if self.field else tuple(_FIELDS)
         found = any(
             self.text in word.casefold() for field in fields for word in _FIELDS[field](row)
-        )
+        ) or ("name" in fields and self._begins(row.id.casefold()))
         return found is not self.absent
+
+    def _begins(self, run: str) -> bool:
+        """Whether an id begins so, with a whole day at least."""
+        return len(self.text) >= _DAY and run.startswith(self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,21 @@ def test_that_words_and_fields_find_what_they_say(text: str, expected: str) -> N
     assert found(text) == expected
 
 
+def test_that_a_number_is_sought_in_names_not_in_the_times_of_all_ids() -> None:
+    two = run_row("20261130T224528Z-sweep-2-652d", plan="sweep 2")
+    three = run_row("20261130T224612Z-sweep-3-0e1f", plan="sweep 3")
+
+    def fitting(text: str) -> list[str]:
+        wanted = RunFilter(parse(text))
+        return [row.summary.plan for row in (two, three) if wanted.fits(row)]
+
+    assert fitting("sweep 2") == ["sweep 2"]
+    assert fitting("652d") == ["sweep 2"]
+    assert fitting("20261130") == ["sweep 2", "sweep 3"]
+    assert fitting(three.id) == ["sweep 3"]
+    assert fitting("-20261130T2245") == ["sweep 3"]
+
+
 def test_that_half_a_quotation_is_what_stands_there_so_far() -> None:
     assert parse('tag:"to') == (Term("to", "tag"),)
     assert parse("tag:") == (Term("tag:"),)
