@@ -70,7 +70,7 @@ class CommandPalette(QDialog):
     def _filter(self, text: str) -> None:
         self.list.clear()
         found = [each for each in self._actions if _matches(text, each.text())] or [
-            each for each in self._actions if _matches(text, f"{each.text()} {_told(each)}")
+            each for each in self._actions if _matches(text, f"{each.text()} {_purpose(each)}")
         ]
         self.list.addTopLevelItems([_item(each) for each in found] or [_nothing()])
         if (first := self.list.topLevelItem(0)) is not None:
@@ -117,7 +117,7 @@ def _nothing() -> QTreeWidgetItem:
     return item
 
 
-def _told(action: QAction) -> str:
+def _purpose(action: QAction) -> str:
     """What else says what an action is for: its tooltip, and what of one kind it belongs to."""
     group = action.actionGroup()
     return f"{action.toolTip()} {group.objectName() if group is not None else ''}"
