@@ -172,13 +172,13 @@ def facts_of(
     loaded: bool = False,
     rewriting: Rewriting | None = rewritten,
     rehearsed: bool = True,
+    at_once: bool = False,
     traced: Callable[[], object] = _nobody,
 ) -> ModelFacts:
     """Return the model's layers, its optimizer's slots and what a step holds. Raises PlanRefused.
 
-    `loaded` says whether the weights come from a file; `rewriting` and `rehearsed` as in
-    `costs_of`. Steps are rehearsed when they are asked for: `dict(steps)` has them all. `traced` is
-    called when the user's code has done what there is for it to do.
+    `loaded` says whether the weights come from a file; `rewriting`, `rehearsed` and `at_once` as in
+    `costs_of`; `dict(steps)` has all steps. `traced` is called when the user's code has done all.
     """
     layers = placeable_layers(model)
     if own := own_in_steps(model):
@@ -189,8 +189,8 @@ def facts_of(
     program = _program(model, optimizer, keras_objects.make_objective(learners))
     trace = trace_step(program, dataset, layers)
     traced()
-    costs = costs_of(trace, loaded=loaded, rewriting=rewriting, rehearsed=rehearsed)
-    heads = program.loss.heads
+    how = {"loaded": loaded, "rehearsed": rehearsed, "at_once": at_once}
+    costs, heads = costs_of(trace, rewriting=rewriting, **how), program.loss.heads
     learnt = _each_learnt(learners, heads)
     return replace(
         _of_no_step(model),

@@ -93,6 +93,7 @@ def _of_a_step(
             dataset,
             model,
             loaded=building.from_file(plan.model),
+            at_once=True,
             traced=partial(words.say, "looking at what each layer holds"),
         )
         words.say("rehearsing the step")

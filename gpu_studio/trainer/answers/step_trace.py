@@ -12,12 +12,15 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any
 
+import msgspec
+
 from gpu_studio.placement.exchange import GATHERING, SENDING, Exchange, gathering, sending
 from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds, MetOutputs
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.way_forward import HeldForward, held_forward
+from gpu_studio.trainer.answers.beside import beside
 from gpu_studio.trainer.answers.constants import constants_of
 from gpu_studio.trainer.answers.going_back import (
     TAPE,
@@ -57,15 +60,18 @@ def costs_of(
     loaded: bool = False,
     rewriting: Rewriting | None = rewritten,
     rehearsed: bool = True,
+    at_once: bool = False,
 ) -> StepCosts:
     """Read all costs from the graph of a step; `loaded` says whether weights come from a file.
 
     The graph is looked at as TensorFlow rewrites it, too: by `rewriting`, unless that is None. Its
     optimizer of graphs may end the process instead of raising an error. If no step is `rehearsed`,
-    it is not known what one holds.
+    it is not known what one holds. The step on a CPU, which takes longest, is rehearsed `at_once`
+    if it is wanted in any case: in a process of its own, while layers are looked at in this one.
     """
     step = _Step(trace, loaded=loaded, rewriting=rewriting if rehearsed else None)
-    return StepCosts(step.layers(), step.memory() if rehearsed else {})
+    memory = step.memory(at_once=at_once) if rehearsed else {}
+    return StepCosts(step.layers(), memory)
 
 
 class _Step:
@@ -266,8 +272,8 @@ class _Step:
 
     # Memory
 
-    def memory(self) -> RehearsedSteps:
-        """Return what the step holds on each kind of device."""
+    def memory(self, *, at_once: bool) -> RehearsedSteps:
+        """Return what the step holds on each kind of device, on a CPU looked at from now on."""
         graph = self.graph
         gradients = frozenset(self._numbers(self._trace.gradients))
         given = (x for calls in self._trace.outputs.values() for call in calls for x in call)
@@ -289,13 +295,19 @@ class _Step:
 
         return RehearsedSteps(
             {
-                "CPU": lambda: self._on_cpu(marks),
+                "CPU": self._begun(marks) if at_once else partial(self._on_cpu, marks),
                 "GPU": lambda: on_card(on_one(), marks),
                 SENDING: lambda: exchanging(sending, late=True),
                 GATHERING: lambda: exchanging(gathering),
                 IN_TURN: taking_turns,
             }
         )
+
+    def _begun(self, marks: TensorKinds) -> Callable[[], StepMemory]:
+        """Begin to rehearse it on a CPU; return what waits for the end."""
+        _ = self._rewritten  # TensorFlow may rewrite it in this process only
+        found = beside(lambda: msgspec.json.encode(self._on_cpu(marks)))
+        return lambda: msgspec.json.decode(found(), type=StepMemory)
 
     def _on_cpu(self, marks: TensorKinds) -> StepMemory:
         """What it holds on a CPU; of the traced graph alone if the other cannot be made out."""
