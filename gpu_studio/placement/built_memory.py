@@ -21,7 +21,8 @@ from gpu_studio.placement.liveness import (
 from gpu_studio.placement.step_memory import UNIT
 
 LOOKED_AT = 8
-"""Samples with which a run calls the model while building it, to see its output."""
+"""Samples with which a run calls the model while building it, to see its output. They are fewer
+where a step trains fewer at once."""
 A_LITTLE = 0.02
 """The share of memory by which what building fills may differ: constants of Keras, for instance."""
 FAR = 2**40
@@ -30,11 +31,14 @@ _SEED, _MIXED, _STATE, _KEY, _COUNTER, _RAW, _RANGE, _SCALED = range(8)
 """The tensors with which a weight is drawn (`keras.random`, StatelessRandomUniformV2)."""
 
 
-def built(operations: Sequence[Operation], look: MemoryHistory, *, loaded: bool) -> Arena:
+def built(
+    operations: Sequence[Operation], look: MemoryHistory, samples: int, *, loaded: bool
+) -> Arena:
     """The memory of a CPU as building the model leaves it.
 
     The weights come first, matrices being drawn at random; those that are `loaded` are then
-    replaced. The model is called once to `look` at its output; the optimizer's slots come last.
+    replaced. The model is called once to `look` at its output, with so many samples; the
+    optimizer's slots come last.
     """
     arena, variables = Arena(), variables_of(operations)
     weights = [number for number in variables if number in look.seen]
@@ -45,7 +49,7 @@ def built(operations: Sequence[Operation], look: MemoryHistory, *, loaded: bool)
         arena.take(0, variables[number].bytes)
         arena.replace(block_of(number), 0)
     called = requested(look)
-    arena.peak(called, called.units(LOOKED_AT))
+    arena.peak(called, called.units(samples))
     for number in (number for number in variables if number not in look.seen):
         arena.take(block_of(number), variables[number].bytes)
     return arena

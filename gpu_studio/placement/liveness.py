@@ -22,16 +22,19 @@ class Size(NamedTuple):
     """Bytes: `fixed`, plus `per_sample` for each sample of the batch; in `pieces` pieces of memory.
 
     `per_sample` may be negative: the larger the batch, the less is needed, down to nothing. Batches
-    of less than the `least` samples need none of it.
+    of less than the `least` samples need none of it, but a batch of one all that it needs `alone`.
     """
 
     fixed: int = 0
     per_sample: int = 0
     pieces: int = 1
     least: int = 0
+    alone: int = 0
 
     def bytes(self, batch: int) -> int:
         """The total for a batch of this many samples."""
+        if batch == 1 and self.alone:
+            return self.alone
         return max(0, self.fixed + self.per_sample * batch) if batch >= self.least else 0
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import cycle, islice, pairwise
 from math import exp
 from random import Random
@@ -25,6 +26,7 @@ from gpu_studio.placement.arena import (
 )
 from gpu_studio.placement.built_memory import (
     FAR,
+    LOOKED_AT,
     built,
     either_way,
     looked,
@@ -109,6 +111,8 @@ Timed = tuple[Sequence[Operation], Seconds]
 """The operations of a graph, and how long each takes."""
 Rehearsed = Mapping[int, Sequence[MemoryHistory]]
 """The steps of a graph, by the samples of a batch for which they are simulated."""
+Found = Callable[[int], Sequence[Arena]]
+"""The arenas in any of which a step of so many samples may find its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +194,22 @@ def on_cpu(
     if rewritten and (sure or _holds_more(rewritten, graphs[0], marks, threads)):
         graphs.append(rewritten)
     rehearsed = [_in_threads(*each, marks, threads) for each in graphs]
-    left = built(operations, looked(operations, marks.outputs), loaded=marks.loaded)
-    handles, arenas = [UNIT] * len(variables_of(operations)), either_way(left)
-    for found in arenas:
-        for number, size in enumerate((*handles, *marks.constants)):
-            found.take(2 * FAR + number, size)
     # What differs from step to step is for the most part weights that are copied and moved.
-    return _memory(operations, marks, rehearsed, arenas, sure=sure)
+    return _memory(operations, marks, rehearsed, _found_on_cpu(operations, marks), sure=sure)
+
+
+def _found_on_cpu(operations: Sequence[Operation], marks: TensorKinds) -> Found:
+    handles, look = [UNIT] * len(variables_of(operations)), looked(operations, marks.outputs)
+
+    @cache
+    def left(samples: int) -> list[Arena]:
+        arenas = either_way(built(operations, look, samples, loaded=marks.loaded))
+        for each in arenas:
+            for number, size in enumerate((*handles, *marks.constants)):
+                each.take(2 * FAR + number, size)
+        return arenas
+
+    return lambda batch: left(min(batch, LOOKED_AT))
 
 
 def _holds_more(some: Timed, others: Timed, marks: TensorKinds, threads: int) -> bool:
@@ -258,16 +271,16 @@ def _memory(
     operations: Sequence[Operation],
     marks: TensorKinds,
     rehearsed: Sequence[Rehearsed],
-    found: Sequence[Arena],
+    found: Found,
     *,
     sure: bool,
 ) -> StepMemory:
     """Of the `rehearsed` steps of each graph, the fullest.
 
-    They find memory in any of the arenas that are `found`. The margin is on what is there already,
-    too, and larger on the variables that a step changes. The graphs after the first are rewritten
-    ones, and need none unless it is `sure` where real ones have their factors: steps did not show
-    all that is rehearsed of them (convolutions with gelu).
+    They find memory in any of the arenas that are `found` by a step of so many samples. The margin
+    is on what is there already, too, and larger on the variables that a step changes. The graphs
+    after the first are rewritten ones, and need none unless it is `sure` where real ones have their
+    factors: steps did not show all that is rehearsed of them (convolutions with gelu).
     """
     asking = [
         {batch: [requested(run) for run in runs] for batch, runs in each.items()}
@@ -276,13 +289,15 @@ def _memory(
     every = (run for each in rehearsed for runs in each.values() for run in runs)
     steps = highest(MemoryMoment(*each) for each in dict.fromkeys(h for r in every for h in r.held))
     sizes = [size for each in operations for tensor, size in each.makes if tensor in marks.batch]
-    beside = max(each.used for each in found)
+    beside = max(each.used for each in found(LOOKED_AT))
     replaced = {each.writes.number: each.writes.bytes for each in operations if each.writes}
     more_of_them = (REPLACED - UNREHEARSED) * sum(replaced.values())
 
     def given(batch: int) -> float:
         there = [size.bytes(batch) for size in sizes]
-        most = [beside + sum(there) + _most(each, batch, there, found) for each in asking]
+        ways = found(batch)
+        full = sum(there) + max(each.used for each in ways)
+        most = [full + _most(each, batch, there, ways) for each in asking]
         known = max(most if sure else most[:1])
         return max(UNREHEARSED * known + more_of_them, *most) - beside
 

@@ -59,6 +59,11 @@ class Cut:
     own: tuple[int, int] | None = None
     shuffled: bool = True
 
+    @property
+    def part(self) -> int:
+        """How many samples a replica has of a whole batch, or one less; at least one."""
+        return max(1, self.batch // self.replicas)
+
     def steps(self, offset: int = 0) -> int:
         """Return the steps left in an epoch whose first `offset` samples are done."""
         return -(-(self.samples - offset) // self.batch)

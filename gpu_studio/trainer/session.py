@@ -230,7 +230,7 @@ def _default_steps(
 ) -> Program:
     """The program of a model that learns by its outputs."""
     seed = plan.training.seed
-    with spread.making():
+    with spread.making(), keras_objects.looking_at(cut.part):
         # Asked of the whole model: once its layers are split, only the program can run it.
         learners = keras_objects.learners_of(plan.training, dataset, model)
         mixing = () if spread.placement is None else mixing_apart(model, dataset, cut, placed=True)

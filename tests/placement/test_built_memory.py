@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_studio.placement.arena import Arena
-from gpu_studio.placement.built_memory import built, either_way, looked
+from gpu_studio.placement.built_memory import LOOKED_AT, built, either_way, looked
 from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.step_memory import UNIT
 
@@ -30,7 +30,7 @@ def of_layers(count: int) -> list[Operation]:
 
 def used(operations: list[Operation], outputs: list[int], *, loaded: bool = False) -> int:
     look = looked(operations, outputs)
-    return built(operations, look, loaded=loaded).used
+    return built(operations, look, LOOKED_AT, loaded=loaded).used
 
 
 def test_that_a_weight_that_is_drawn_leaves_the_bounds_between_which_it_was() -> None:
@@ -54,6 +54,13 @@ def test_that_the_model_is_looked_at_operation_by_operation() -> None:
     second = Operation(takes=(0,), makes=((1, Size(0, 1000)),), overwrites=True)
     look = looked([first, second], [1])
     assert max(moment.per_sample for moment in look.moments) == 2000
+
+
+def test_that_a_look_at_fewer_samples_leaves_less_memory() -> None:
+    layer = [Operation(makes=((0, Size(0, MIB)),))]
+    look = looked(layer, [0])
+    ends = [built(layer, look, samples, loaded=False).end for samples in (1, 4, LOOKED_AT)]
+    assert ends == sorted(set(ends))
 
 
 def test_that_loaded_weights_are_all_there_once() -> None:

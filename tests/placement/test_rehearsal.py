@@ -11,6 +11,7 @@ import pytest
 
 from gpu_studio.placement import rehearsal
 from gpu_studio.placement.arena import Arena
+from gpu_studio.placement.built_memory import LOOKED_AT
 from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.rehearsal import (
     BATCHES,
@@ -85,6 +86,19 @@ def test_that_calling_the_model_for_a_look_shapes_the_memory_that_steps_find() -
     )
     assert looked.asked(64) == unseen.asked(64)
     assert looked.padding != unseen.padding
+
+
+def test_that_a_step_of_few_samples_finds_what_a_look_at_as_few_has_left(monkeypatch) -> None:
+    looked_at: list[int] = []
+    build = rehearsal.built
+
+    def watched(operations, look, samples, *, loaded):
+        looked_at.append(samples)
+        return build(operations, look, samples, loaded=loaded)
+
+    monkeypatch.setattr(rehearsal, "built", watched)
+    on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=1)
+    assert set(looked_at) == set(range(1, LOOKED_AT + 1))
 
 
 def test_that_the_same_steps_are_rehearsed_each_time() -> None:

@@ -107,7 +107,8 @@ def _unrolled_volumes(operation: Any) -> Size:
 
     From conv_grad_ops_3d.cc: as many as fill the processor's last cache, however few are in the
     batch. With few that would be too many times what the kernel takes and makes, and another one
-    is used that unrolls none, as always for filters in half precision.
+    is used that unrolls none, as always for filters in half precision. The gradient of the input
+    unrolls a single volume for a batch of one.
     """
     made, given = operation.outputs[0].shape, operation.inputs[2].shape
     dtype, of_filter = operation.outputs[0].dtype, operation.type == "Conv3DBackpropFilterV2"
@@ -122,7 +123,9 @@ def _unrolled_volumes(operation: Any) -> Size:
     every = -(-(last_cache_bytes() // dtype.size) // work) * unrolled
     # Of a sample, and of what is enough of them.
     numbers, enough = math.prod(volume[1:]) + math.prod(given[1:]), every // (_MOST_OF_ALL + 1)
-    return Size(every * dtype.size, least=max(0, enough - weights) // numbers + 1)
+    least = max(0, enough - weights) // numbers + 1
+    one = not of_filter and unrolled // (numbers + weights) <= _MOST_OF_ALL
+    return Size(every * dtype.size, least=least, alone=unrolled * dtype.size if one else 0)
 
 
 def workspace_on_cpu(operation: Any, output: Size) -> Size:

@@ -6,7 +6,12 @@ from gpu_studio.trainer.keras_objects.compiled import (
     make_loss,
     make_metrics,
 )
-from gpu_studio.trainer.keras_objects.forms import OutputForm, is_lone_softmax, without_samples
+from gpu_studio.trainer.keras_objects.forms import (
+    OutputForm,
+    is_lone_softmax,
+    looking_at,
+    without_samples,
+)
 from gpu_studio.trainer.keras_objects.objective import (
     Head,
     Learner,
@@ -36,6 +41,7 @@ __all__ = [
     "is_lone_softmax",
     "keeps_optimizer",
     "learners_of",
+    "looking_at",
     "make_loss",
     "make_metrics",
     "make_objective",

@@ -200,6 +200,20 @@ _RANDOM = (
 
 
 _without_samples: ContextVar[bool] = ContextVar("_without_samples", default=False)
+_most_samples: ContextVar[int] = ContextVar("_most_samples", default=_FEW)
+
+
+@contextmanager
+def looking_at(most: int) -> Iterator[None]:
+    """Compute no more samples at once meanwhile, such as those that a device trains at once.
+
+    Where a large model is to be trained, memory for more of them need not be there.
+    """
+    before = _most_samples.set(min(most, _FEW))
+    try:
+        yield
+    finally:
+        _most_samples.reset(before)
 
 
 @contextmanager
@@ -275,7 +289,7 @@ def _seen_ending(model: keras.Model, dataset: Dataset, output: int) -> str:
 def _tried(model: keras.Model, dataset: Dataset, output: int, push: float = 0.0) -> Any:
     """Return an output for a few samples, with biases and the last weights pushed far off."""
     # A model may be built for a single batch size.
-    rows = np.arange(model.inputs[0].shape[0] or _FEW) % len(dataset.train)
+    rows = np.arange(model.inputs[0].shape[0] or _most_samples.get()) % len(dataset.train)
     variables = model.trainable_variables if push else []
     weights = [(v, v + push) for v in variables if len(v.shape) < 2]
     weights += [(v, v * push) for v in variables[-1:] if len(v.shape) > 1]

@@ -144,7 +144,8 @@ def test_that_a_cpu_without_onednn_needs_what_eigen_unrolls_for_gradients_of_con
     """As its allocator counts it, in a region in which every piece is cut to size.
 
     A small convolution in a row of sequences needs sixteen MiB, ten times what else a step holds.
-    Of volumes there are as many as fill the last cache, but none where those taken are few.
+    Of volumes there are as many as fill the last cache, but none where those taken are few. Of a
+    volume that comes alone the gradient of the input has that one.
     """
     program = Path(__file__).parent / "programs" / "eigen_scratch.py"
     done = subprocess.run(
@@ -161,6 +162,7 @@ def test_that_a_cpu_without_onednn_needs_what_eigen_unrolls_for_gradients_of_con
     }
     assert found["filter of a row"]["held"] > 15 << 20
     assert found["filter of small volumes"]["held"] < 1024 < found["input of volumes"]["held"]
+    assert found["filter of one volume"]["held"] < 1024 < found["input of one volume"]["held"]
 
 
 def test_that_a_product_of_attention_needs_what_it_transposes():

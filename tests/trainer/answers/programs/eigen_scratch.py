@@ -15,6 +15,7 @@ from gpu_studio.trainer.answers import kernel_scratch
 from gpu_studio.trainer.answers.last_cache import last_cache_bytes
 
 SAMPLES = 16
+ALONE = "one volume"
 ROOM = (256 << 20) + 3 * last_cache_bytes()
 KINDS = {
     "a row": ((1, 60, 8), (1, 3, 8, 16)),
@@ -22,14 +23,16 @@ KINDS = {
     "a large window": ((8, 8, 64), (7, 7, 64, 64)),
     "volumes": ((16, 16, 16, 24), (1, 1, 1, 24, 24)),
     "small volumes": ((4, 4, 4, 4), (3, 3, 3, 4, 4)),
+    ALONE: ((16, 16, 16, 8), (3, 3, 3, 8, 8)),
 }
 """A sample's shape, and that of the filter."""
+Shapes = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def taken(shape: tuple[int, ...], window: tuple[int, ...]) -> tuple[Any, Any, Any]:
+def taken(samples: int, shape: tuple[int, ...], window: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """Make the images, the filter, and the gradient of what the convolution makes of them."""
-    made = (SAMPLES, *shape[:-1], window[-1])
-    return tf.zeros((SAMPLES, *shape)), tf.zeros(window), tf.zeros(made)
+    made = (samples, *shape[:-1], window[-1])
+    return tf.zeros((samples, *shape)), tf.zeros(window), tf.zeros(made)
 
 
 def same(image: Any) -> dict[str, Any]:
@@ -51,9 +54,9 @@ def of_input(image: Any, weights: Any, made: Any) -> Any:
     return run(input_sizes=image.shape, filter=weights, out_backprop=made, **same(image))
 
 
-def held(run: Any, shape: tuple[int, ...], window: tuple[int, ...]) -> int:
+def held(run: Any, samples: int, shapes: Shapes) -> int:
     """Return the bytes that are given out while it runs, and are free when it has run."""
-    given = taken(shape, window)
+    given = taken(samples, *shapes)
     tf.config.experimental.reset_memory_stats("CPU:0")
     made = run(*given)
     memory = tf.config.experimental.get_memory_info("CPU:0")
@@ -61,22 +64,23 @@ def held(run: Any, shape: tuple[int, ...], window: tuple[int, ...]) -> int:
     return int(memory["peak"]) - int(memory["current"])
 
 
-def foreseen(run: Any, shape: tuple[int, ...], window: tuple[int, ...]) -> int:
+def foreseen(run: Any, samples: int, shapes: Shapes) -> int:
     """Return the bytes that are reckoned for the operation it makes."""
     with tf.Graph().as_default():
-        needed = kernel_scratch.scratch_on_cpu(run(*taken(shape, window)).op, [], [])
-        return needed.bytes(SAMPLES)
+        needed = kernel_scratch.scratch_on_cpu(run(*taken(SAMPLES, *shapes)).op, [], [])
+        return needed.bytes(samples)
 
 
 def main() -> None:
     """Measure both gradients of each kind of convolution."""
     # One region, of which everything later is a part.
     tf.raw_ops.Empty(shape=(ROOM,), dtype=tf.uint8)
-    found = {
-        f"{of} of {name}": {"held": held(run, *shapes), "foreseen": foreseen(run, *shapes)}
-        for name, shapes in KINDS.items()
-        for of, run in (("filter", of_filter), ("input", of_input))
-    }
+    found = {}
+    for name, shapes in KINDS.items():
+        samples = 1 if name == ALONE else SAMPLES
+        for of, run in (("filter", of_filter), ("input", of_input)):
+            both = {each.__name__: each(run, samples, shapes) for each in (held, foreseen)}
+            found[f"{of} of {name}"] = both
     sys.stdout.write(json.dumps(found) + "\n")
 
 
