@@ -295,9 +295,9 @@ def _memory(
 
     def given(batch: int) -> float:
         there = [size.bytes(batch) for size in sizes]
-        ways = found(batch)
-        full = sum(there) + max(each.used for each in ways)
-        most = [full + _most(each, batch, there, ways) for each in asking]
+        arenas = found(batch)
+        full = sum(there) + max(each.used for each in arenas)
+        most = [full + _most(each, batch, there, arenas) for each in asking]
         known = max(most if sure else most[:1])
         return max(UNREHEARSED * known + more_of_them, *most) - beside
 
