@@ -196,6 +196,16 @@ class Table(QTableView):
         else:
             super().keyPressEvent(event)
 
+    def moveCursor(  # noqa: N802 - Qt's name
+        self, action: QAbstractItemView.CursorAction, modifiers: Qt.KeyboardModifier
+    ) -> QModelIndex:
+        """Home and End lead to the first and the last row, as in a list: rows are chosen here."""
+        moves = QAbstractItemView.CursorAction
+        rows = {moves.MoveHome: 0, moves.MoveEnd: self.model().rowCount() - 1}
+        if action not in rows:
+            return super().moveCursor(action, modifiers)
+        return self.model().index(rows[action], max(self.currentIndex().column(), 0))
+
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
         """Offer to copy, where a table has no menu of its own."""
         menu = QMenu(self)

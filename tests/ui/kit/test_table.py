@@ -34,6 +34,22 @@ def test_that_one_row_is_chosen_whatever_keys_are_held(table, qtbot, held) -> No
     assert table.currentIndex().row() == 1
 
 
+def test_that_home_and_end_lead_to_the_first_and_the_last_row(table, qtbot) -> None:
+    def rows() -> list[int]:
+        return [index.row() for index in table.selectionModel().selectedRows()]
+
+    table.choose_row(1)
+    qtbot.keyClick(table, Qt.Key.Key_End)
+    assert rows() == [2]
+    qtbot.keyClick(table, Qt.Key.Key_Home)
+    assert rows() == [0]
+    qtbot.keyClick(table, Qt.Key.Key_End, Qt.KeyboardModifier.ShiftModifier)
+    assert rows() == [0, 1, 2]
+    table.model().clear()
+    qtbot.keyClick(table, Qt.Key.Key_Home)
+    assert rows() == []
+
+
 def heading(table: Table, *, sorted_by_it: bool) -> QImage:
     """The second heading, which is aligned right, as it is drawn."""
     header = table.horizontalHeader()
