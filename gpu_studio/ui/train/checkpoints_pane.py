@@ -22,6 +22,7 @@ from gpu_studio.common.figures import metric_label
 from gpu_studio.contract import Checkpoint
 from gpu_studio.runs.results.evaluations import Evaluation
 from gpu_studio.ui.kit import GRID, HEADER, ROW, Button, PaintedLine, Table, ThemeManager
+from gpu_studio.ui.train.live_run import FOLDER_GONE
 
 _WIDTHS = {0: 156, 1: 72, 2: 80, 3: 78, 4: 72, 5: 80, 6: 96}
 _ROWS = 4
@@ -68,7 +69,7 @@ class CheckpointsPane(Table):
     ) -> None:
         super().__init__(model, "Checkpoints", parent)
         self._checkpoints = model
-        self._live = False
+        self._live = self._gone = False
         self.set_widths(_WIDTHS, stretch=EVALUATED)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -103,6 +104,12 @@ class CheckpointsPane(Table):
             self._live = live
             self._allow()
 
+    def set_gone(self, gone: bool) -> None:
+        """Set whether the run's folder is gone, and its checkpoints with it."""
+        if gone != self._gone:
+            self._gone = gone
+            self._allow()
+
     def show_work(self, text: str) -> None:
         """Show what is under way, with a button that cancels it; an empty text means nothing."""
         self.work.set_text(text)
@@ -113,6 +120,8 @@ class CheckpointsPane(Table):
     def why_not(self, name: str) -> str:
         """Return why this action is impossible now; empty if it is possible."""
         count = len(self.selectionModel().selectedRows())
+        if self._gone:
+            return FOLDER_GONE
         if not count:
             return NONE_SELECTED
         if name == "resume" and self._live:

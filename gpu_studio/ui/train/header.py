@@ -26,7 +26,7 @@ from gpu_studio.ui.kit import (
     readable,
     state_colour,
 )
-from gpu_studio.ui.train.live_run import LiveRun
+from gpu_studio.ui.train.live_run import FOLDER_GONE, LiveRun
 
 _HEIGHT = 22
 _SIGN = 14
@@ -241,6 +241,7 @@ EVALUATE_WORDS, SAVE_WORDS = "Evaluate", "Save model…"
 EVALUATE = "Loss and metrics of the best checkpoint, on data held out"
 SAVE = "Write the model of the best checkpoint to a file that Keras loads"
 NO_CHECKPOINT = "The run has written no checkpoint"
+AGAIN = "Train the plan of this run once more, as a new run"
 
 
 class RunHeader(QWidget):
@@ -261,6 +262,7 @@ class RunHeader(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._state: State | None = None
+        self._saved, self._gone = False, False
         self._eta = SettledEta()
         self.name = Elided(role="heading")
         self.live, self.badge = LiveButton(theme), Badge(theme)
@@ -327,9 +329,25 @@ class RunHeader(QWidget):
 
     def set_saved(self, there: bool) -> None:
         """Set whether there is a checkpoint to evaluate and save."""
-        for button, tip in ((self.evaluate, EVALUATE), (self.save, SAVE)):
-            button.setEnabled(there)
-            button.setToolTip(tip if there else NO_CHECKPOINT)
+        self._saved = there
+        self._allow()
+
+    def set_gone(self, gone: bool) -> None:
+        """Set whether the run's folder is gone: nothing can be asked of such a run."""
+        self._gone = gone
+        self._allow()
+
+    def _allow(self) -> None:
+        """Enable what can be done with a run that has ended, or say why it cannot."""
+        saved = "" if self._saved else NO_CHECKPOINT
+        for button, tip, why_not in (
+            (self.again, AGAIN, ""),
+            (self.evaluate, EVALUATE, saved),
+            (self.save, SAVE, saved),
+        ):
+            lacking = FOLDER_GONE if self._gone else why_not
+            button.setEnabled(not lacking)
+            button.setToolTip(lacking or tip)
 
     def set_progress(self, share: float | None, of_epoch: float | None = None) -> None:
         """Fill the bars up to `share` and `of_epoch` (0 to 1); None means unknown."""
@@ -371,7 +389,7 @@ class RunHeader(QWidget):
         self.stop.clicked.connect(self.stop_pressed)
         self.checkpoint.triggered.connect(self.checkpoint_pressed)
         self.stop_now.triggered.connect(self.stop_now_pressed)
-        self.again.setToolTip("Train the plan of this run once more, as a new run")
+        self.again.setToolTip(AGAIN)
         self.evaluate.setAccessibleName("Evaluate")
         self.save.setAccessibleName("Save model")
         self.set_saved(False)

@@ -48,6 +48,7 @@ AHEAD_MS: Final = 200
 
 A disk that has to seek for each place would take seconds for all of them.
 """
+FOLDER_GONE = "The folder of this run is gone"
 LOOK_MS: Final = 500
 FREQUENT: Final = (Steps, Memory, LearningRate)
 """What a long run's events are made of; the log has nothing of them."""

@@ -117,17 +117,19 @@ ENDING: Final = (
 class GoneBanner(QFrame):
     """Checks once a second whether the run's folder exists, and closes when it is back.
 
-    `runs_wanted` asks for the Runs page. A trainer that goes on in a folder that was moved can be
-    ended here.
+    `runs_wanted` asks for the Runs page; `gone_changed` says whether the folder is gone. A trainer
+    that goes on in a folder that was moved can be ended here.
     """
 
     runs_wanted = Signal()
+    gone_changed = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
         self.setProperty("tone", "bad")
         self._run: LiveRun | None = None
+        self._gone = False
         self.words = Paragraph()
         self.button = Button("Runs page")
         self.button.setToolTip("See which runs there are")
@@ -163,6 +165,11 @@ class GoneBanner(QFrame):
         if text and text != self.words.text():
             self.words.setText(text)
             self.setAccessibleName(text)
+        # What is wrong with a run that is there is its own problem.
+        gone = bool(text) and self._run is not None and text != self._run.problem
+        if gone != self._gone:
+            self._gone = gone
+            self.gone_changed.emit(gone)
 
     def _what_is_wrong(self, run: LiveRun) -> str:
         try:

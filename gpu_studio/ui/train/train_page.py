@@ -398,6 +398,8 @@ class TrainPage(QWidget):
         self.concerns.changed.connect(self.concerns_changed)
         self.left_job.changed.connect(self._show_outcome)
         self.gone.runs_wanted.connect(self.runs_wanted)
+        self.gone.gone_changed.connect(self.header.set_gone)
+        self.gone.gone_changed.connect(self.details.table.set_gone)
         self.warnings.dismissed.connect(self.concerns.dismiss)
         self.details.permissions_changed.connect(self.permissions_changed)
         self.details.desk.resuming.connect(self.resuming)

@@ -55,10 +55,16 @@ def test_that_a_run_that_is_deleted_is_said_to_be_gone_until_it_is_taken_back(
     assert page.gone.isVisible()
     assert "deleted or moved" in page.gone.words.text()
     assert page.gone.words.text().endswith(f"gpu-studio runs restore {run.id}")
+    asking = (page.header.again, page.header.evaluate, page.header.save)
+    assert [each.isEnabled() for each in asking] == [False] * 3
+    assert {each.toolTip() for each in asking} == {"The folder of this run is gone"}
+    assert page.why_no_checkpoint("evaluate") == "The folder of this run is gone"
     ask_everything(page)
     catalogue.restore(runs_dir, run.id)
     page.gone.look()
     assert not page.gone.isVisible()
+    assert [each.isEnabled() for each in asking] == [True] * 3
+    assert page.why_no_checkpoint("reveal") == ""
 
 
 def test_that_the_runs_page_is_offered(qtbot, page, runs_dir) -> None:
