@@ -25,7 +25,7 @@ def given_batch(streamed: str) -> int:
 def given_steps(streamed: str) -> int:
     """The batches of an epoch that the data come in; 0 where there are none, or nobody knows."""
     found = _GIVEN.match(streamed)
-    return int((found[1] or "0").replace(",", "")) if found else 0
+    return int("".join(filter(str.isdecimal, found[1] or "0"))) if found else 0
 
 
 def completed_by(plan: AnyPlan, fit: Mapping[str, Any], streamed: str) -> AnyPlan:

@@ -54,6 +54,19 @@ def test_that_a_typed_whole_number_is_told_as_it_is_typed(qtbot, shown) -> None:
     assert told[-1] == 42
 
 
+@pytest.mark.parametrize("text", ["1.000", "1e3", "2.5", "12a", "9000"])
+def test_that_nothing_stays_of_the_beginning_of_what_is_no_number(qtbot, shown, text: str) -> None:
+    field, told = WholeNumber("epochs", 1, 5000), []
+    field.show_value(20)
+    field.edited.connect(told.append)
+    shown(field)
+    typed(qtbot, field, text)
+    assert field.wrong
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert (field.value(), field.text(), field.wrong) == (20, "20", "")
+    assert told[-1] == 20
+
+
 def test_that_a_value_that_is_shown_is_not_told(qtbot, shown) -> None:
     number, choice, real = (
         WholeNumber("epochs", 1, 1000),

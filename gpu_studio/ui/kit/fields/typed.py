@@ -291,6 +291,7 @@ class WholeNumber(QAbstractSpinBox):
         super().__init__(parent)
         self._least, self._most = least, most
         self._value: Any = least
+        self._before: Any = least
         self._waiting = ("", "")
         self._tip = ""
         self.wrong = ""
@@ -319,7 +320,7 @@ class WholeNumber(QAbstractSpinBox):
             self._put(write_number(value))
         elif self._value == value and not self.wrong:
             return
-        self._value = value
+        self._value = self._before = value
         self._mark("")
 
     def show_unknown(self, words: str, shorter: str) -> None:
@@ -329,6 +330,11 @@ class WholeNumber(QAbstractSpinBox):
         self._put("")
         self._value = None
         self._mark("")
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        """Remember the number, in case that none comes of what is typed."""
+        super().focusInEvent(event)
+        self._before = self._value
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Show the words that fit."""
@@ -390,10 +396,19 @@ class WholeNumber(QAbstractSpinBox):
             return None
 
     def _tidy(self) -> None:
-        """Leave no text behind that is not the plan's value."""
-        if self.wrong:
-            self._put(write_number(self._value))
-            self._mark("")
+        """Leave no text behind that is not the plan's value.
+
+        What came of the beginning of such a text, as 1 of `1e3`, was not meant: the number that was
+        there before comes back.
+        """
+        if not self.wrong:
+            self._before = self._value
+            return
+        self._put("" if self._before is None else write_number(self._before))
+        self._mark("")
+        if self._value != self._before and self._before is not None:
+            self._value = self._before
+            self.edited.emit(self._value)
 
     def _put(self, text: str) -> None:
         line = self.lineEdit()
