@@ -17,7 +17,7 @@ def test_that_a_step_is_rehearsed_once_and_only_for_the_devices_that_are_asked_a
 
     rehearsed: list[str] = []
     for name in ("on_cpu", "on_card"):
-        told = lambda *_given, name=name: rehearsed.append(name) or StepMemory()  # noqa: E731
+        told = lambda *_given, name=name, **_named: rehearsed.append(name) or StepMemory()  # noqa: E731
         monkeypatch.setattr(step_trace, name, told)
     step = tf.function(lambda x: tf.sin(x) * x, autograph=False)
     graph = step.get_concrete_function(tf.TensorSpec((7, 4))).graph
