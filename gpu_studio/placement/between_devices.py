@@ -76,6 +76,20 @@ def forward(graph: ModelGraph, device: str, devices: Devices) -> int:
     return most
 
 
+def forward_unkept(graph: ModelGraph, device: str, devices: Devices) -> int:
+    """The same where nothing is kept but what comes: stages are computed again on the way back."""
+    last = {name: place for place, each in enumerate(graph.layers) for name in each.inputs}
+    most, there = 0, dict[str, int]()
+    for place, layer in enumerate(graph.layers):
+        if device not in devices[layer.name]:
+            there = {}  # what goes on to others is waiting
+            continue
+        there = {name: size for name, size in there.items() if last.get(name, -1) >= place}
+        most = max(most, sum(there.values()) + max(layer.output_bytes, layer.made_bytes))
+        there[layer.name] = layer.output_bytes
+    return most
+
+
 def met(graph: ModelGraph, device: str, devices: Devices) -> int:
     """What comes to meet outputs on a device, and the backward pass needs, counted once each."""
     here = {name for name, some in devices.items() if device in some}

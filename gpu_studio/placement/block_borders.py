@@ -15,6 +15,7 @@ from gpu_studio.placement.blocks import (
     leaving,
     lending,
     on_the_way,
+    on_the_way_unkept,
     passed_through,
     returned_once,
 )
@@ -118,7 +119,9 @@ class BlockBorders:
     @cached_property
     def forward(self) -> BlockTable | None:
         """What a micro-batch holds on its way forward beyond all that is kept."""
-        if self.recompute or (self.brief is None and not self.work.forward_bytes.any()):
+        if self.recompute:
+            return filled(on_the_way_unkept(self.work))
+        if self.brief is None and not self.work.forward_bytes.any():
             return None
         brief = np.zeros_like(self._entering) if self.brief is None else self.brief.values
         return filled(on_the_way(self.work, brief))

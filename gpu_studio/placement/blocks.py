@@ -245,6 +245,20 @@ def on_the_way(work: Work, brief: Array) -> Array:
     return np.maximum(0.0, brief + held - kept[:, None])
 
 
+def on_the_way_unkept(work: Work) -> Array:
+    """The same where nothing is kept but what enters: blocks are computed again on the way back."""
+    layers, sizes = len(work.inputs), work.output_bytes
+    makes = np.maximum(sizes, work.made_bytes) if len(work.made_bytes) else sizes
+    last = np.full(layers, -1)
+    for place, some in enumerate(work.inputs):
+        last[list(some)] = place
+    held = np.full((layers + 1, layers + 1), -np.inf)
+    for place in range(layers):
+        there = np.where(last[:place] >= place, sizes[:place], 0.0)
+        held[place + 1, : place + 1] = makes[place] + np.append(np.cumsum(there[::-1])[::-1], 0.0)
+    return np.asarray(np.maximum(0.0, np.maximum.accumulate(held)), np.float64)
+
+
 def coming(work: Work) -> Array:
     """The table of the gradients that come for each layer of the blocks that end with each row.
 

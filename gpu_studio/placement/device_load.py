@@ -11,6 +11,7 @@ import numpy as np
 from gpu_studio.placement.apart import Apart, less_apart
 from gpu_studio.placement.between_devices import (
     forward,
+    forward_unkept,
     joined,
     lent,
     lingering,
@@ -239,7 +240,8 @@ class DeviceLoad:
         self.waiting = waiting(graph, device, devices, kept=not recompute)
         self.skipping = skipping(graph, device, devices, kept=not recompute)
         self.kept -= 0 if recompute else lent(graph, device, devices)
-        self.forward = 0 if recompute else forward(graph, device, devices)
+        passing = forward_unkept if recompute else forward
+        self.forward = passing(graph, device, devices)
         self.joined = joined(graph, device, devices)
         self.met = 0 if recompute else met(graph, device, devices)
 

@@ -265,8 +265,8 @@ class GraphLayer:
     """Of `output_bytes` what is kept."""
     forward_bytes: int = 0
     """The most on a card on its way forward besides `kept_bytes`, unkept inputs too, per sample."""
-    let_go_bytes: int = 0
-    """Of what it takes and keeps, what is never there at once on its way forward, per sample."""
+    let_go_bytes: int = 0  # of what it takes and keeps, what is never there at once meanwhile
+    made_bytes: int = 0  # the most that it makes there if nothing is kept, at least its output
     gives_back: int = 0  # tensors of its own that it gives as gradients for what it takes
     apart: tuple[Apart, ...] = ()  # how much less is held around it where others are elsewhere
     row_bytes: int = 0  # the gradients of rows of its weights that a sample looks up

@@ -20,11 +20,13 @@ class HeldForward(NamedTuple):
     """What a layer holds on its way forward, in bytes per sample.
 
     `beyond` is the most of it beyond what the layer keeps. What it takes, if that is one tensor,
-    may be gone before all is made that it keeps: so much of both is `let_go`.
+    may be gone before all is made that it keeps: so much of both is `let_go`. `made` is the most
+    of it if nothing is kept, less what the layer takes.
     """
 
     beyond: int = 0
     let_go: int = 0
+    made: int = 0
 
 
 def held_forward(
@@ -59,7 +61,12 @@ def held_forward(
         }
         lasting = {tensor for tensor, some in later.items() if some}
         copied = {tensor for tensor in lasting if later[tensor] - ({made[tensor]} - {layer})}
-        found[layer] = _held(own, operations, roots, kept, lasting, copied)
+        passed = {
+            tensor
+            for tensor in lasting
+            if any(n > first and n not in here and not backward[n] for n in used[tensor])
+        }
+        found[layer] = _held(own, operations, roots, kept, lasting, copied, passed)
     return found
 
 
@@ -70,11 +77,11 @@ def _held(
     kept: Collection[int],
     lasting: Collection[int],
     copied: Collection[int],
+    passed: Collection[int],
 ) -> HeldForward:
-    """The same of the operations of one layer.
+    """The same of the operations of one layer, of whose tensors some are `lasting`: used later.
 
-    Tensors that are `lasting` are used later, too; if it has copies of what it takes, so are those
-    that are `copied`.
+    If it has copies of what it takes, `copied` ones are; on the way forward those `passed` on.
     """
     sizes = {tensor: size for each in own for tensor, size in each.makes}
     taken = {x: roots[x] for each in own for x in each.takes if x not in sizes}
@@ -93,15 +100,16 @@ def _held(
     others = {x: NOTHING if x in kept else size for x, size in arriving.items()}
     beyond = max(0, _most(others, [*shared, *here], known & {*lasting}) - keeps)
     taking = [size.per_sample for size in arriving.values() if size.per_sample]
+    made = max(0, _most(arriving, [*shared, *here], known & {*passed}) - sum(taking))
     if len(taking) != 1:
-        return HeldForward(beyond)
+        return HeldForward(beyond, made=made)
     # Nothing is written over what comes from another card (`SameWorkerRecvDone`).
     over = [
         each.overwrites and not any(roots[x][0] in arriving for x in each.takes) for each in own
     ]
     run = [replace(each, overwrites=may) for each, may in zip(here, over, strict=True)]
     apart = _most(arriving, [*shared, *run], known & {*copied})
-    return HeldForward(beyond, max(0, keeps + taking[0] - apart))
+    return HeldForward(beyond, max(0, keeps + taking[0] - apart), made)
 
 
 def _most(arrived: Mapping[int, Size], run: Sequence[Operation], results: Collection[int]) -> int:

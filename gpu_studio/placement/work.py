@@ -105,6 +105,8 @@ class Work:
     let_go_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """Of what each takes and keeps, what is never there at once on its way forward; if empty,
     nothing."""
+    made_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """The most that each makes on its way forward if nothing is kept; if empty, its output."""
     lent_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What each layer keeps for the backward pass of others alone; if empty, nothing."""
     apart: Mapping[int, tuple[tuple[Apart, ...], ...]] = field(default_factory=dict)
@@ -224,6 +226,7 @@ _AS_THEY_ARE = (
     "output_kept_bytes",
     "forward_bytes",
     "let_go_bytes",
+    "made_bytes",
     "lent_bytes",
     "row_bytes",
     "shape_bytes",

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from made_machines import WITHOUT_CARDS
 from made_plan_facts import FACTS
 
+from gpu_studio.placement.between_devices import forward_unkept
 from gpu_studio.placement.device_load import Recomputed, recomputed
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
@@ -74,3 +75,23 @@ def test_that_with_several_micro_batches_of_a_large_batch_it_takes_less(
     assert memory(batch, micro_batches, recompute=True) < memory(
         batch, micro_batches, recompute=False
     )
+
+
+def test_that_what_stages_make_on_their_way_forward_counts_beside_one_that_goes_back() -> None:
+    """A trace showed the third's convolution beside the kernels of the first: nothing kept it."""
+    graph = ModelGraph(
+        "forward",
+        (
+            GraphLayer("a", "Dense", output_bytes=10),
+            GraphLayer("b", "Dense", ("a",), output_bytes=20),
+            GraphLayer("c", "Dense", ("b",), output_bytes=30, made_bytes=70),
+            GraphLayer("d", "Add", ("c", "b"), output_bytes=30),
+            GraphLayer("e", "Dense", ("d",), output_bytes=5),
+        ),
+    )
+    # The fourth takes what two others made.
+    assert forward_unkept(graph, "X", on(a="W", b="X", c="X", d="X", e="Y")) == 20 + 70
+    assert forward_unkept(graph, "X", on(a="W", b="Y", c="X", d="X", e="X")) == 70
+    assert forward_unkept(graph, "X", on(a="W", b="X", c="Y", d="X", e="X")) == 30 + 5
+    # What other cards took is gone, and what comes from them is counted as that.
+    assert forward_unkept(graph, "X", on(a="X", b="Y", c="Y", d="Y", e="X")) == 10

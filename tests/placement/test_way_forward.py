@@ -76,3 +76,21 @@ def test_that_what_a_layer_takes_is_gone_on_another_card_when_it_makes_what_it_k
     assert (
         let_go([*operations[:2], Operation((1,), ((2, Size(0, 25)),)), over, *operations[4:]]) == 0
     )
+
+
+def test_that_where_nothing_is_kept_only_what_is_passed_on_outlasts_a_layer() -> None:
+    """As gelu's: its gradient reads what the layer made first, which is gone if not kept."""
+    operations = [
+        Operation(makes=((0, Size(0, 100)),)),
+        Operation((0,), ((1, Size(0, 400)),)),
+        Operation((1,), ((2, Size(0, 400)),)),
+        Operation((1, 2), ((3, Size(0, 400)),), overwrites=True),
+        Operation((3,), ((4, Size(0, 400)),)),
+        Operation((4,), ((5, Size(0, 7)),)),
+        Operation((1, 2, 5), ((6, Size(0, 100)),)),
+    ]
+    layers = ["before", "layer", "layer", "layer", "layer", "behind", "layer"]
+    backward = [False] * 6 + [True]
+    found = held_forward(operations, layers, backward, {1, 2})["layer"]
+    # Two tensors at once, of which one is written over; what it takes is gone by then.
+    assert found.made == 800 - 100

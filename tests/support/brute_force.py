@@ -222,6 +222,24 @@ def _took(work: Work, placement: Sequence[int], place: int, count: int, recomput
     )
 
 
+def _made_on_the_way(work: Work, layers: Sequence[int]) -> float:
+    """The most that is there of what layers have made for others when each is computed."""
+    takers = {
+        place: [at for at, some in enumerate(work.inputs) if place in some] for place in layers
+    }
+    return max(
+        float(
+            work.output_bytes[place]
+            + sum(
+                work.output_bytes[each]
+                for each in layers
+                if each < place <= max(takers[each], default=-1)
+            )
+        )
+        for place in layers
+    )
+
+
 def _held(
     work: Work,
     placement: Sequence[int],
@@ -258,9 +276,11 @@ def _held(
     further = _unkept(work, layers, keeps, 1) if on_card else 0.0
     back_again = entering / work.batch if on_card else 0.0
 
+    ahead_of_it = _made_on_the_way(work, layers) if on_card and recompute else 0.0
+
     def crossing(others: int) -> float:
         one = min(part, max(0, others))
-        return unkept * one + further * (max(0, others) - one)
+        return max(unkept, ahead_of_it) * one + further * (max(0, others) - one)
 
     backward = come * arrived + keeps * kept * (samples - part) + crossing(samples - part) + back
     largest = max(float(work.gradient_bytes[layer]) for layer in layers)

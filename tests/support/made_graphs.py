@@ -75,6 +75,7 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             * min(layer.kept_bytes, layer.output_bytes),
             forward_bytes=int(random.integers(0, 2)) * int(random.integers(0, 40_000)),
             let_go_bytes=scratch % 2 * layer.kept_bytes // 2,
+            made_bytes=scratch % 3 * layer.output_bytes // 2,
             gives_back=int(random.integers(0, 4)),
             apart=_apart(layer, every, beside),
             added_up_bytes=layer.trainable_bytes // 2,

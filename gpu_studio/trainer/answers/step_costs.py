@@ -16,8 +16,9 @@ class LayerCosts:
     """The costs of one layer per sample, and its first output's shape without the batch axis.
 
     `kernels` are those that need scratch memory on a card, see `LayerHolds`; `output_kept_bytes`,
-    `forward_bytes`, `let_go_bytes`, `outlived_bytes`, `behind_bytes`, `spared_bytes`,
-    `lent_bytes`, `gives_back`, `apart`, `row_bytes` and `shape_bytes` as in `GraphLayer`.
+    `forward_bytes`, `let_go_bytes`, `made_bytes`, `outlived_bytes`, `behind_bytes`,
+    `spared_bytes`, `lent_bytes`, `gives_back`, `apart`, `row_bytes` and `shape_bytes` as in
+    `GraphLayer`.
     `added_up_bytes` are the gradients that its loops add up. `keeps_inputs` says whether its
     backward pass needs what it takes; `meets`, `met_outputs` as in `GraphLayer`. It `convolves` if
     any of its operations is a convolution.
@@ -30,6 +31,7 @@ class LayerCosts:
     passing_bytes: int = 0
     forward_bytes: int = 0
     let_go_bytes: int = 0
+    made_bytes: int = 0
     around_bytes: int = 0
     outlived_bytes: int = 0
     behind_bytes: int = 0

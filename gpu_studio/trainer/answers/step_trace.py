@@ -144,6 +144,7 @@ class _Step:
                 passing_bytes=holds.passing,
                 forward_bytes=forward.beyond,
                 let_go_bytes=forward.let_go,
+                made_bytes=forward.made,
                 around_bytes=holds.around + more,
                 outlived_bytes=holds.grown(later),
                 behind_bytes=min(holds.grown(far), later.grown(far)),
