@@ -57,8 +57,8 @@ def mirrored_memory(
 
     How they are summed decides who holds what. With `reduction_to_one_device` the first device
     receives the gradients of all. `hierarchical_copy` packs all gradients into one tensor, and so
-    holds all of them, packed and summed. The others sum one after the other, as logical CPUs do in
-    any case: they share their memory, and copy nothing.
+    holds all of them, packed and summed. The others sum one after the other, when all are there;
+    so do logical CPUs in any case: they share their memory, and copy nothing.
     """
     first = next(iter(batches), "")
     if way == "reduction_to_one_device" and is_copied_to(first):
@@ -190,10 +190,15 @@ def _reducing(alone: PredictedMemory, way: str, model: ModelFacts) -> PredictedM
     packed = way == "hierarchical_copy"
     # Of rows that are looked up the gradients are gathered, each by itself.
     dense = [each.trainable_bytes for each in _graph(model).layers if not each.row_bytes]
-    summed = _PACKED * sum(dense) if packed else max(dense, default=0)
+    largest = max(dense, default=0)
+    # On cards all wait for the last one: those of other layers lie beside its kernels.
+    waiting = sum(dense) - largest if is_copied_to(alone.device) else 0
+    summed = _PACKED * sum(dense) if packed else max(largest, waiting)
     what = (
         "all gradients packed, and their sum"
         if packed
+        else "the gradients of other layers that wait"
+        if waiting > largest
         else "the largest layer's gradients summed over the replicas"
     )
     return with_total(

@@ -1,4 +1,4 @@
-"""Rows that replicas look up in a table: their gradients are gathered, not added up."""
+"""Gradients of replicas: rows that they look up in a table are gathered, and others may wait."""
 
 from __future__ import annotations
 
@@ -29,13 +29,17 @@ def facts_with_rows(row_bytes: int) -> PlanFacts:
 
 
 def totals(way: str, row_bytes: int) -> list[int]:
+    return predicted(way, facts_with_rows(row_bytes))
+
+
+def predicted(way: str, facts: PlanFacts) -> list[int]:
     devices = tuple(f"GPU:{number}" for number in range(REPLICAS))
     asked = Plan(
         devices=DeviceSettings(carve=(Carve("GPU:0", (300,) * REPLICAS),)),
         training=Training(batch_size=REPLICAS * EACH),
         distribution=Distribution("mirrored", devices=devices, all_reduce=way),
     )
-    return [each.total for each in predict(asked, TWO_CARDS, facts_with_rows(row_bytes))][:REPLICAS]
+    return [each.total for each in predict(asked, TWO_CARDS, facts)][:REPLICAS]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -63,3 +67,19 @@ def test_that_the_gradients_of_a_table_are_not_packed() -> None:
     packed, alone = totals("hierarchical_copy", 0), totals("hierarchical_copy", 1)
     rows = round(ON_CARD * EACH * (REPLICAS - 1))
     assert packed[0] - alone[0] == 2 * table - rows
+
+
+def test_that_the_gradients_of_other_layers_wait_on_a_card_for_the_last_one() -> None:
+    """With a ring a residual net's first kernel ran beside the gradients of all others."""
+    assert MODEL.graph is not None
+    sizes = sorted(each.trainable_bytes for each in MODEL.graph.layers)
+    assert sizes[-1] > sum(sizes[:-1])  # so that the largest one's sum is more
+    alone = totals("ring", 0)[0]
+    layers = MODEL.graph.layers
+    even = [replace(each, trainable_bytes=500) for each in layers]
+    steps = {**MODEL.steps, "GPU": MODEL.steps.get("GPU", MODEL.steps["CPU"])}
+    graph = replace(MODEL.graph, layers=tuple(even))
+    facts = replace(FACTS, model=replace(MODEL, graph=graph, steps=steps))
+    ring, packed = (predicted(way, facts)[0] for way in ("ring", "hierarchical_copy"))
+    assert packed - ring == (2 * len(even) - (len(even) - 1)) * 500
+    assert alone == totals("hierarchical_copy", 0)[0] - 2 * sum(sizes) + sizes[-1]
