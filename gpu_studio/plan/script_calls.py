@@ -91,7 +91,7 @@ def calls_of(path: Path, code: bytes) -> tuple[FitCall, ...]:
         return ()
     tree = tree_of(code)
     calls = [] if first.module else _apart(tree)
-    many = any(repeated(each, tree) for each in calls)
+    many = any(repeated(each, tree) for each in calls) or (first.module and first.later)
     count = max(len(calls), _OFFERED if many else 1)
     found = (call_at(path, code, number) for number in range(1, count + 1))
     return tuple(each for each in found if each is not None)
@@ -99,8 +99,9 @@ def calls_of(path: Path, code: bytes) -> tuple[FitCall, ...]:
 
 def again(name: str, call: FitCall) -> tuple[str, str]:
     """That the script of this `name` calls `fit` again after this call, and what to do about it."""
+    where = name if call.later_here else call.module or name
     text = (
-        f"{call.module or name} calls fit again in line {call.later}: only what call "
+        f"{where} calls fit again in line {call.later}: only what call "
         f"{call.number} is given is trained."
     )
     usual = _OF_LOOPS if call.later == call.line else _OF_PHASES

@@ -20,32 +20,109 @@ MEASURING = frozenset({"evaluate", "predict", "predict_on_batch", "test_on_batch
 
 
 def repeated(call: ast.Call, tree: ast.Module) -> list[int]:
-    """The lines that run a call again: its own in a loop, or those that call the function again."""
-    nodes = list(ast.walk(tree))
-    if _in_loop(call, nodes):
+    """The lines that run a call again: its own in a loop, or those that call its function again.
+
+    So do those that call again what calls that function.
+    """
+    if _in_loop(call, list(ast.walk(tree))):
         return [call.lineno]
-    # A method may have the name of others, and a function within one has it only there.
-    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
-    name = next((each.name for each in functions if _is_within(call, each)), None)
-    called = [each for each in nodes if isinstance(each, ast.Call)]
-    calls = [each for each in called if isinstance(each.func, ast.Name) and each.func.id == name]
-    again = [each.lineno for each in calls if _in_loop(each, nodes)]
-    again += [each.lineno for each in called if name and _tries_out(each, name)]
-    return again + sorted(each.lineno for each in calls)[1:]
+    return called_again([function_at(call.lineno, tree)], tree)
 
 
-def _tries_out(call: ast.Call, name: str) -> bool:
-    """Whether what is called calls the function of this name, which it is given, many times."""
+def called_again(names: Sequence[str], tree: ast.Module) -> list[int]:
+    """The lines that call what has one of these names again, or what calls that.
+
+    It is called `train`, `loops.train` of an imported module, or `.run` where it is a method; an
+    empty name is that of nothing.
+    """
+    nodes = list(ast.walk(tree))
+    again: list[int] = []
+    todo, seen = [tuple(names)], {("",), ()}
+    while todo:
+        some = todo.pop()
+        if some in seen:
+            continue
+        seen.add(some)
+        calls = sorted(_calls_of(some, nodes), key=lambda call: call.lineno)
+        again += [each.lineno for each in calls if _in_loop(each, nodes)]
+        again += [each.lineno for each in calls[1:] if not are_exclusive(calls[0], each, tree)]
+        again += [
+            each.lineno for each in nodes if isinstance(each, ast.Call) and _tries_out(each, some)
+        ]
+        todo += [(function_at(each.lineno, tree),) for each in calls]
+    return again
+
+
+def gone_to_again(line: int, beside: ast.Module, tree: ast.Module) -> list[int]:
+    """The lines of a script that go again to this line of a module beside it."""
+    name = function_at(line, beside)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    bound = [(each.name, each.asname or each.name) for node in imports for each in node.names]
+    names = [name, *(called for own, called in bound if own == name)]
+    if name and not name.startswith("."):
+        names += [f"{called}.{name}" for _, called in bound]
+    return called_again(names, tree)
+
+
+def function_at(line: int, tree: ast.Module) -> str:
+    """The function in which a line of a file stands: `train`, or `.run` for a method.
+
+    Empty for none, and for a method of which the name does not say whose it is.
+    """
+    for each in tree.body:
+        if isinstance(each, _FUNCTIONS) and _is_within(line, each):
+            return each.name
+        if isinstance(each, ast.ClassDef) and each.lineno <= line <= (each.end_lineno or 0):
+            return _method_at(line, each, tree)
+    return ""
+
+
+def _method_at(line: int, owner: ast.ClassDef, tree: ast.Module) -> str:
+    classes = [each for each in tree.body if isinstance(each, ast.ClassDef)]
+    names = [each.name for kind in classes for each in kind.body if isinstance(each, _FUNCTIONS)]
+    found = (each for each in owner.body if isinstance(each, _FUNCTIONS) and _is_within(line, each))
+    name = next((each.name for each in found), "")
+    if name == "__init__":
+        return owner.name
+    # A method `fit` is called as that of a model is.
+    return f".{name}" if names.count(name) == 1 and name != "fit" else ""
+
+
+def _calls_of(names: Sequence[str], nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
+    imported = {
+        (each.asname or each.name).partition(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for each in node.names
+    }
+    for node in (each for each in nodes if isinstance(each, ast.Call)):
+        func = node.func
+        if isinstance(func, ast.Name) and func.id in names:
+            yield node
+        elif isinstance(func, ast.Attribute):
+            of = getattr(func.value, "id", "")
+            of_module = f"{of}.{func.attr}" in names if of else False
+            is_method = f".{func.attr}" in names and of not in imported
+            if of_module or (is_method and not _is_super(func.value)):
+                yield node
+
+
+def _is_super(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
+
+
+def _tries_out(call: ast.Call, names: Sequence[str]) -> bool:
+    """Whether what is called calls a function of these names, which it is given, many times."""
     given = (*call.args, *(each.value for each in call.keywords))
-    names = {each.id for each in given if isinstance(each, ast.Name)}
-    return _last_name(call.func) in _TRYING and name in names
+    variables = {each.id for each in given if isinstance(each, ast.Name)}
+    return _last_name(call.func) in _TRYING and not variables.isdisjoint(names)
 
 
 def _in_loop(call: ast.Call, nodes: Sequence[ast.AST]) -> bool:
     """Whether a loop of the same function runs a call."""
     if any(isinstance(each, _COMPREHENSIONS) and call in ast.walk(each) for each in nodes):
         return True
-    around = [each for each in nodes if isinstance(each, _BLOCKS) and _is_within(call, each)]
+    around = [each for each in nodes if isinstance(each, _BLOCKS) and _is_within(call.lineno, each)]
     inner = max(around, key=lambda each: each.lineno, default=None)
     return isinstance(inner, ast.For | ast.While)
 
@@ -62,9 +139,9 @@ _BLOCKS = ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _is_within(
-    call: ast.Call, block: ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
+    line: int, block: ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
 ) -> bool:
-    return block.body[0].lineno <= call.lineno <= (block.end_lineno or 0)
+    return block.body[0].lineno <= line <= (block.end_lineno or 0)
 
 
 def is_before(first: ast.Call, other: ast.Call, tree: ast.Module) -> bool:

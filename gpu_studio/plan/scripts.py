@@ -25,6 +25,7 @@ from gpu_studio.plan.script_flow import (
     WRITING,
     are_exclusive,
     called_after,
+    gone_to_again,
     is_before,
     repeated,
 )
@@ -84,7 +85,7 @@ class FitCall:
     `unwritten` the first call that would write a file after `fit`, `model.save in line 20`, and
     `unmeasured` the first that would evaluate or predict. `number` is its place in the order in
     which calls are made; it is `counted` where its line is not known, and `line` is that of the
-    first.
+    first. With `later_here` the `later` line is the script's where the call is a module's.
     """
 
     line: int
@@ -98,6 +99,7 @@ class FitCall:
     unmeasured: str = ""
     number: int = 1
     counted: bool = False
+    later_here: bool = False
 
     @property
     def place(self) -> str:
@@ -135,9 +137,10 @@ def _call_beside(path: Path, code: bytes) -> FitCall | None:
     for module, beside in _code_beside(path):
         at = line or (_import_of(module, path, code) if _trains_at_import(beside) else 0)
         if at and (call := fit_in(beside)):
-            return replace(
-                call, line=at, known={}, unknown=OF_PLANS, callbacks=True, module=module.name
-            )
+            again = [] if call.later else gone_to_again(call.line, tree_of(beside), tree_of(code))
+            later = min(again, default=call.later)
+            call = replace(call, line=at, later=later, later_here=bool(again), module=module.name)
+            return replace(call, known={}, unknown=OF_PLANS, callbacks=True)
     return None
 
 

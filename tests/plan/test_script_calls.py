@@ -97,6 +97,61 @@ def test_that_where_a_module_beside_a_script_trains_too_nothing_is_sure(tmp_path
     assert (unpacked.counted, unpacked.known) == (False, {"epochs": 6, "initial_epoch": 3})
 
 
+METHOD = "class Trainer:\n    def run(self, fold):\n        self.model.fit(fold, epochs=2)\n"
+IN_INIT = "class Trainer:\n    def __init__(self, fold):\n        self.model.fit(fold, epochs=2)\n"
+FUNCTION = "def train(fold):\n    model.fit(fold, epochs=2)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "later"),
+    [
+        (f"{METHOD}for fold in folds:\n    Trainer().run(fold)\n", 5),
+        (f"{METHOD}trainer = Trainer()\ntrainer.run(1)\ntrainer.run(2)\n", 6),
+        (f"import subprocess\n{METHOD}Trainer().run(1)\nsubprocess.run([])\n", 0),
+        (f"{METHOD}class Other(Trainer):\n    def go(self):\n        super().run(1)\nOther()\n", 0),
+        (f"{METHOD}class A:\n    def run(self, k): ...\nA().run(1)\nA().run(2)\n", 0),
+        (f"{IN_INIT}models = [Trainer(each) for each in folds]\n", 4),
+        (f"{FUNCTION}def one(k):\n    train(k)\nfor k in folds:\n    one(k)\n", 6),
+        (f"{FUNCTION}if a:\n    train(1)\nelse:\n    train(2)\n", 0),
+        (f"{FUNCTION}def main():\n    train(1)\nmain()\n", 0),
+    ],
+)
+def test_that_a_call_is_found_again_through_all_that_calls_it(
+    tmp_path: Path, text: str, later: int
+) -> None:
+    found = call(tmp_path, text, "fit")
+    assert found is not None
+    assert found.later == later
+
+
+@pytest.mark.parametrize(
+    ("beside", "text", "later"),
+    [
+        (FUNCTION, "from loops import train\nfor fold in folds:\n    train(fold)\n", 3),
+        (FUNCTION, "from loops import train as go\ngo(1)\ngo(2)\n", 3),
+        (FUNCTION, "import loops\ndef one(k):\n    loops.train(k)\none(1)\none(2)\n", 5),
+        (METHOD, "from loops import Trainer\nfor fold in folds:\n    Trainer().run(fold)\n", 3),
+        (FUNCTION, "from loops import train\ntrain(1)\n", 0),
+    ],
+)
+def test_that_a_script_that_goes_to_a_module_again_is_told_so(
+    tmp_path: Path, beside: str, text: str, later: int
+) -> None:
+    (tmp_path / "loops.py").write_text(beside)
+    found = call(tmp_path, text, "fit")
+    assert found is not None
+    assert (found.module, found.later) == ("loops.py", later)
+    path = tmp_path / "train.py"
+    offered = calls_of(path, path.read_bytes())
+    assert (len(offered) > 1) == bool(later)
+    if later:
+        assert again("train.py", found)[0].startswith(f"train.py calls fit again in line {later}:")
+    (tmp_path / "loops.py").write_text(f"{beside}for k in range(2):\n    model.fit(k, epochs=1)\n")
+    found = call(tmp_path, text, "fit")
+    assert found is not None
+    assert again("train.py", found)[0].startswith("loops.py calls fit again in line")
+
+
 def test_that_a_function_of_that_name_is_meant_where_the_file_has_one(tmp_path: Path) -> None:
     assert call(tmp_path, f"def fit_2():\n    pass\n{PHASES}", "fit_2") is None
     assert call(tmp_path, "x = 1", "fit_2") is None
