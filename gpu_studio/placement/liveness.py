@@ -395,9 +395,13 @@ def in_one_queue(
 
 
 class Wiring:
-    """Which operations wait for which, the tensors they make, and the turns of each."""
+    """Which operations wait for which, the tensors they make, and the turns of each.
 
-    def __init__(self, operations: Sequence[Operation]) -> None:
+    Those that become ready together come in the order of their `ranks`, if there are any, else of
+    their numbers.
+    """
+
+    def __init__(self, operations: Sequence[Operation], ranks: Sequence[int] = ()) -> None:
         self.makes = [[tensor for tensor, _ in operation.makes] for operation in operations]
         makers = {tensor: place for place, made in enumerate(self.makes) for tensor in made}
         self.begins = [Turn(place, begins=True) for place in range(len(operations))]
@@ -408,6 +412,9 @@ class Wiring:
             for before in (*(makers[tensor] for tensor in operation.takes), *operation.after):
                 self.followers[before].append(place)
                 self.counts[place] += 1
+        self.first = [place for place, count in enumerate(self.counts) if count == 0]
+        for each in (self.first, *self.followers) if ranks else ():
+            each.sort(key=ranks.__getitem__)
 
 
 class WaitingOperations:
@@ -415,7 +422,7 @@ class WaitingOperations:
 
     def __init__(self, wiring: Wiring) -> None:
         self._followers, self._counts = wiring.followers, list(wiring.counts)
-        self.first = [place for place, count in enumerate(self._counts) if count == 0]
+        self.first = wiring.first
 
     def after(self, place: int) -> list[int]:
         """The operations that become ready when this one ends."""

@@ -81,6 +81,9 @@ BATCHES = (
 
 One sample more is much of a small batch: a u-net with 13 was predicted a twentieth too low by what
 is given out for 8 and for 16."""
+IN_RANKS = REHEARSED[:2]
+"""Batches for which steps are simulated in the order of operations' ranks, too: where kernels take
+long to begin, much waits for others. In none of a dozen models more was held with 128 or more."""
 A_LEAP = 0.05
 """Batches between two are computed too if they may deviate from the line by more than this share.
 """
@@ -109,7 +112,7 @@ Seconds = Callable[[int], Sequence[float]]
 """How long each operation takes, by the samples of a batch."""
 Timed = tuple[Sequence[Operation], Seconds]
 """The operations of a graph, and how long each takes."""
-Rehearsed = Mapping[int, Sequence[MemoryHistory]]
+Rehearsed = dict[int, list[MemoryHistory]]
 """The steps of a graph, by the samples of a batch for which they are simulated."""
 Found = Callable[[int], Sequence[Arena]]
 """The arenas in any of which a step of so many samples may find its memory."""
@@ -122,6 +125,7 @@ class TensorKinds:
     `batch` are those that exist before the step begins; `outputs` are the layers' outputs. `loaded`
     says whether the weights come from a file. `constants` are the bytes of each of the graph's
     constants, which lie on a CPU from the first step to the last; `splits` are those of its loops.
+    `ranks` say of the operations which of those that become ready together comes first on a CPU.
     """
 
     results: Sequence[int] = ()
@@ -132,6 +136,7 @@ class TensorKinds:
     loaded: bool = False
     constants: Sequence[int] = ()
     splits: tuple[SplitTurns, ...] = ()
+    ranks: Sequence[int] = ()
 
 
 def on_card(
@@ -187,15 +192,21 @@ def on_cpu(
 
     Memory regions are added as needed. If the graph holds more as TensorFlow has `rewritten` it,
     or it is `sure` that real steps have the factors that it moves where it has them, steps of that
-    are rehearsed too, in processes of their own. The fullest counts.
+    are rehearsed too, in processes of their own. So are those in the order of the operations' ranks
+    where they hold more. The fullest counts.
     Small pieces are there from before: constants, and each variable's handle (`VarHandleOp`).
     """
-    graphs = [(operations, seconds)]
-    if rewritten and (sure or _holds_more(rewritten, graphs[0], marks, threads)):
-        graphs.append(rewritten)
-    rehearsed = [_in_threads(*each, marks, threads) for each in graphs]
+    others, traced = replace(marks, ranks=()), (operations, seconds)
+    rehearsed = [_in_threads(*traced, others, threads)]
+    if rewritten and (sure or _holds_more(rewritten, traced, marks, threads)):
+        rehearsed.append(_in_threads(*rewritten, others, threads))
+    certain = len(rehearsed) if sure else 1
+    ranked = _in_threads(*traced, marks, threads, IN_RANKS) if marks.ranks else {}
+    if more := _more_of(ranked, rehearsed):
+        rehearsed.insert(0, rehearsed[0] | more)
+        certain += 1
     # What differs from step to step is for the most part weights that are copied and moved.
-    return _memory(operations, marks, rehearsed, _found_on_cpu(operations, marks), sure=sure)
+    return _memory(operations, marks, rehearsed, _found_on_cpu(operations, marks), certain)
 
 
 def _found_on_cpu(operations: Sequence[Operation], marks: TensorKinds) -> Found:
@@ -227,13 +238,31 @@ def _holds_more(some: Timed, others: Timed, marks: TensorKinds, threads: int) ->
     return any(more.asked(batch) > MORE * less.asked(batch) for batch in REHEARSED)
 
 
+def _more_of(some: Rehearsed, others: Sequence[Rehearsed]) -> Rehearsed:
+    """Of some steps those for the batches for which they hold more than all others."""
+
+    def asked(steps: Rehearsed, batch: int) -> int:
+        held = {moment for run in steps[batch] for moment in run.held}
+        return max((fixed + of_each * batch for fixed, of_each, *_ in held), default=0)
+
+    return {
+        batch: runs
+        for batch, runs in some.items()
+        if asked(some, batch) > MORE * max(asked(each, batch) for each in others)
+    }
+
+
 def _in_threads(
-    operations: Sequence[Operation], seconds: Seconds, marks: TensorKinds, threads: int
+    operations: Sequence[Operation],
+    seconds: Seconds,
+    marks: TensorKinds,
+    threads: int,
+    batches: Sequence[int] = REHEARSED,
 ) -> Rehearsed:
     chance = Random(0)  # noqa: S311 (no secret: the same steps in every process)
-    step, wiring = _step(operations, marks), Wiring(operations)
-    rehearsed = {}
-    for batch in REHEARSED:
+    step, wiring = _step(operations, marks), Wiring(operations, marks.ranks)
+    rehearsed: Rehearsed = {}
+    for batch in batches:
         times = seconds(batch)
         # In a run's first steps the executor does not know the operations' costs; later it does.
         known = islice(cycle((UNKNOWN, CHEAP)), _steps(operations))
@@ -272,15 +301,15 @@ def _memory(
     marks: TensorKinds,
     rehearsed: Sequence[Rehearsed],
     found: Found,
-    *,
-    sure: bool,
+    certain: int,
 ) -> StepMemory:
-    """Of the `rehearsed` steps of each graph, the fullest.
+    """Of the `rehearsed` steps, the fullest.
 
     They find memory in any of the arenas that are `found` by a step of so many samples. The margin
-    is on what is there already, too, and larger on the variables that a step changes. The graphs
-    after the first are rewritten ones, and need none unless it is `sure` where real ones have their
-    factors: steps did not show all that is rehearsed of them (convolutions with gelu).
+    is on what is there already, too, and larger on the variables that a step changes. What comes
+    after the first, which are `certain`, are steps of a rewritten graph of which it is not sure
+    where real ones have their factors, and need none: steps did not show all that is rehearsed of
+    them (convolutions with gelu).
     """
     asking = [
         {batch: [requested(run) for run in runs] for batch, runs in each.items()}
@@ -298,7 +327,7 @@ def _memory(
         arenas = found(batch)
         full = sum(there) + max(each.used for each in arenas)
         most = [full + _most(each, batch, there, arenas) for each in asking]
-        known = max(most if sure else most[:1])
+        known = max(most[:certain])
         return max(UNREHEARSED * known + more_of_them, *most) - beside
 
     sampled = _sampled(given, steps.asked, _leaps(operations))

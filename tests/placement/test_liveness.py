@@ -255,6 +255,16 @@ def test_that_what_is_cheap_and_waits_for_nothing_runs_in_one_thread() -> None:
     assert [turn.place for turn in turns if turn.begins] == [0, 1, 2, 3, 4]
 
 
+def test_that_a_thread_goes_on_with_the_last_by_rank_of_those_that_become_ready_together() -> None:
+    three = [op(0), op(1, 0), op(2, 0)]
+
+    def order(*ranks: int) -> list[int]:
+        turns = in_threads(Wiring(three, ranks), [1.0] * 3, 1)
+        return [turn.place for turn in turns if turn.begins]
+
+    assert (order(), order(0, 1, 2), order(0, 2, 1)) == ([0, 2, 1], [0, 2, 1], [0, 1, 2])
+
+
 def test_that_a_size_that_shrinks_with_the_batch_ends_at_nothing() -> None:
     assert [Size(100, -10).bytes(batch) for batch in (1, 10, 11)] == [90, 0, 0]
 

@@ -363,3 +363,30 @@ def test_that_threads_of_a_card_alone_get_on_alike_and_beside_others_one_may_wai
     marks = TensorKinds(batch=frozenset({0}))
     alone, beside = (on_card(step, marks, received) for received in (frozenset(), frozenset({-1})))
     assert beside.asked(1) == len(many) * MIB > alone.asked(1)
+
+
+def test_that_steps_in_the_order_of_a_run_count_where_they_hold_more() -> None:
+    """The thread goes on with the gradient of an input, and leaves those of filters for later."""
+    layers = 4
+    start = Operation(makes=((0, Size(MIB)),))
+    step, chain = [start], 0
+    for _ in range(layers):
+        number = 2 * len(step)
+        step += [
+            Operation(takes=(chain,), makes=((number, Size(MIB)),)),
+            Operation(takes=(chain,), makes=((number + 1, Size(4)),)),
+        ]
+        chain = number
+    results = TensorKinds([chain, *(t for each in step[2::2] for t, _ in each.makes)])
+    filters_last = [0, *(rank for n in range(layers) for rank in (2 * n + 1, 2 * n + 2))]
+    inputs_last = [0, *(rank for n in range(layers) for rank in (2 * n + 2, 2 * n + 1))]
+
+    def memory(ranks: list[int]):
+        kinds = replace(results, ranks=ranks)
+        return on_cpu(step, lambda _batch: [0.001] * len(step), kinds, threads=1)
+
+    as_made = memory([])
+    assert as_made.asked(8) < 3 * MIB
+    assert memory(filters_last) == as_made
+    assert memory(inputs_last).asked(8) > layers * MIB
+    assert memory(inputs_last).peak(8) >= UNREHEARSED * layers * MIB

@@ -48,6 +48,7 @@ from gpu_studio.trainer.answers.kernel_scratch import (
     workspace_on_cpu,
 )
 from gpu_studio.trainer.answers.operation_flops import flops
+from gpu_studio.trainer.answers.ready_order import ready_order
 from gpu_studio.trainer.answers.rewritten_graph import Rewriting
 from gpu_studio.trainer.devices import ONE_DNN
 from gpu_studio.trainer.step_gradients import filters_before, needed
@@ -95,6 +96,8 @@ class Graph:
         """What products take instead on a "CPU" or a "GPU", by name; see `moved_factors`."""
         self.early: frozenset[str] = frozenset()
         """The operations of gradients that need none, by name; see `computed_early`."""
+        self.names: Mapping[str, str] = {}
+        """Of a rewritten graph, the operations' names before it was read."""
         self._places = {op.name: place for place, op in enumerate(self.operations)}
 
     def size(self, tensor: Any) -> Size:
@@ -131,7 +134,17 @@ class Graph:
             return None
         found = rewriting(self._graph)
         numbers = {x.name: self.numbers[x.ref()] for op in self.operations for x in op.outputs}
-        return Graph(found, self.batch, found.known(numbers))
+        run = Graph(found, self.batch, found.known(numbers))
+        run.names = found.names
+        return run
+
+    def ranks_in(self, run: Graph) -> list[int]:
+        """Return in which order operations are taken that become ready together; see `ready_order`.
+
+        `run` is the graph as TensorFlow rewrites it.
+        """
+        known = {run.names[op.name]: place for place, op in enumerate(run.operations)}
+        return ready_order(self.operations, known)
 
     def as_on(self, kind: str) -> list[Operation]:
         """Return the operations with what their kernels need on a "CPU" or a "GPU"."""

@@ -312,13 +312,14 @@ class _Step:
 
     def _on_cpu(self, marks: TensorKinds) -> StepMemory:
         """What it holds on a CPU; of the traced graph alone if the other cannot be made out."""
-        rehearsed = partial(on_cpu, self.graph.as_on("CPU"), self.graph.seconds, marks, cores())
+        rehearsed = partial(on_cpu, self.graph.as_on("CPU"), self.graph.seconds)
         with suppress(Exception):  # whatever TensorFlow makes of a graph, and its sizes
             if (run := self._rewritten) is not None:
                 moved, sure = in_runs(run, self.graph, self._is_backward)
                 run.moved = {"CPU": moved}
-                return rehearsed((run.as_on("CPU"), run.seconds), sure=sure)
-        return rehearsed()
+                ranked = replace(marks, ranks=self.graph.ranks_in(run))
+                return rehearsed(ranked, cores(), (run.as_on("CPU"), run.seconds), sure=sure)
+        return rehearsed(marks, cores())
 
     def _numbers(self, tensors: Iterable[Any]) -> Iterator[int]:
         return (self.graph.numbers[x.ref()] for x in tensors if x.ref() in self.graph.numbers)
