@@ -70,7 +70,7 @@ def register(commands: Commands) -> None:
         metavar="PLAN",
         nargs="?",
         default=STARTER,
-        help="the plan file; without it, the starter plan",
+        help="the plan file, or a script that calls fit; without it, the starter plan",
     )
     add_fit(parser)
     add_set(parser)

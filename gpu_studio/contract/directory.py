@@ -222,9 +222,9 @@ def _newest(runs: Path, before: datetime) -> datetime | None:
 def slug(name: str) -> str:
     """Write `name` in at most 40 lower-case ASCII letters, digits and hyphens.
 
-    `run` if none remain.
+    `run` if none remain. A letter that another case writes as several is those: ß is ss.
     """
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    plain = unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
     words = re.sub(r"[^a-z0-9]+", "-", plain.lower())
     return words[:SLUG_LENGTH].strip("-") or "run"
 

@@ -166,7 +166,7 @@ def loads_study(text: str, source: str = "study") -> Study:
         raise PlanError([Problem(source, f"not TOML ({error})", advice)], source) from None
     version = tables.get("version", VERSION)
     if isinstance(version, int) and version > VERSION:
-        advice = f"this GPU Studio reads version {VERSION} of studies: update it"
+        advice = f"this GPU Studio reads version {VERSION} of studies: update GPU Studio"
         raise PlanError([Problem("version", shown(version), advice)], source)
     found: list[Problem] = []
     study = _read(tables, found)

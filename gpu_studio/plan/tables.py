@@ -58,7 +58,7 @@ def _later_version(tables: Mapping[str, Any]) -> Problem | None:
         return Problem("version", with_kind(version), f"write version = {VERSION}")
     if version > VERSION:
         return Problem(
-            "version", shown(version), f"this GPU Studio reads version {VERSION}: update it"
+            "version", shown(version), f"this GPU Studio reads version {VERSION}: update GPU Studio"
         )
     return None
 

@@ -45,6 +45,10 @@ def test_that_any_name_makes_a_slug_that_every_file_system_takes(name):
     assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", slug(name))
 
 
+def test_that_letters_with_marks_and_such_as_stand_for_two_keep_their_sound_in_a_slug():
+    assert slug("Größe ändern, STRASSE Straße") == "grosse-andern-strasse-strasse"
+
+
 def test_that_a_run_follows_the_newest_though_the_clock_was_set_back(tmp_path, monkeypatch):
     clocks = [
         datetime(2026, 11, day, hour, tzinfo=UTC) for day, hour in ((9, 23), (9, 11), (9, 12))

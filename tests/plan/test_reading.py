@@ -229,7 +229,7 @@ def test_that_nothing_is_told_that_only_follows_from_something_else():
 
 def test_that_a_later_version_is_told_alone():
     assert problems_of("version = 2\n[new_part]\nx = 1") == [
-        "version is 2: this GPU Studio reads version 1: update it."
+        "version is 2: this GPU Studio reads version 1: update GPU Studio."
     ]
 
 

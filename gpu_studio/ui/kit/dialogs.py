@@ -6,6 +6,7 @@ They show about, an unexpected error, a failure's traceback, and questions.
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -157,6 +158,8 @@ class Question(Dialog):
 
 TITLE = "How it came to this"
 _WIDTH, _HEIGHT = 720, 460
+_OF_TERMINALS = re.compile(r"\x1b\[[0-9;]*m")
+"""What makes words bold or red in a terminal, as in the errors of Keras' layers."""
 
 
 class TraceDialog(Dialog):
@@ -176,7 +179,7 @@ class TraceDialog(Dialog):
         super().__init__(title, parent)
         self.setAccessibleName(title)
         self._message, self._file = message, file
-        self.details = QPlainTextEdit(details.rstrip())
+        self.details = QPlainTextEdit(_OF_TERMINALS.sub("", details).rstrip())
         self.details.setReadOnly(True)
         self.details.setTabChangesFocus(True)
         self.details.setFont(font("mono"))

@@ -54,6 +54,18 @@ def test_that_it_is_read_copied_and_its_file_opened_from_what_stands_in_the_way(
     QApplication.processEvents()
 
 
+def test_that_what_a_terminal_would_show_bold_is_plain_text(qtbot, theme) -> None:
+    card = in_window(qtbot, OutlookCard(theme))
+    bold = replace(KNOWN.model, model_error=SAID, details=f"{TRACE}\x1b[1mNo \x1b[0msuch layer")
+    OnMachine(card, PLAN, WITHOUT_CARDS).show(PLAN, PlanFacts(KNOWN.data, bold))
+    (obstacle,) = card.obstacles.views.values()
+    click(qtbot, obstacle.more)
+    shown = dialog(card)
+    assert shown.details.toPlainText() == f"{TRACE}No such layer"
+    shown.close()
+    QApplication.processEvents()
+
+
 def test_that_the_tab_offers_it_too_and_only_where_there_is_one(qtbot, theme) -> None:
     tab, reader = in_window(qtbot, ModelTab(theme)), Reported()
     Held(tab, PLAN, Path("/nowhere"))
