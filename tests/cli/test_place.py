@@ -246,7 +246,7 @@ def test_that_a_model_with_room_if_it_recomputes_says_so_and_is_written_so(
         "--set",
         "devices.visible=['GPU:0']",
         "--set",
-        "training.batch_size=480",
+        "training.batch_size=400",
         "--micro-batches",
         "4",
     )

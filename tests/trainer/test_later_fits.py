@@ -195,6 +195,7 @@ def test_that_a_run_of_the_first_call_says_how_the_next_one_is_trained(
     assert not any("trains by call" in each for each in trained["the first"].logged)
 
 
+@pytest.mark.whole("tests/runs/test_plan_question.py")
 def test_that_a_look_at_a_later_call_trains_only_if_it_may(folder: Path) -> None:
     allow_folder(folder)
     plan = plans.with_absolute_files(plans.load(folder / "codes.py", 2), folder)
