@@ -131,7 +131,11 @@ def test_that_points_that_differ_in_the_seed_alone_are_one_group():
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ("version = 1", "version = 3", "this GPU Studio reads version 2 of studies: update GPU Studio"),
+        (
+            "version = 1",
+            "version = 3",
+            "this GPU Studio reads version 2 of studies: update GPU Studio",
+        ),
         ("repeats = 2", "repeats = 0", "repeats is 0 (a whole number): give a whole number from 1"),
         ("repeats = 2", "repeets = 2", "did you mean repeats?"),
         ('plan = "digits.plan.toml"', "", "plan is missing"),

@@ -141,7 +141,9 @@ def test_that_a_line_break_cannot_bring_in_a_second_key():
 
 
 def test_that_a_later_version_cannot_be_set():
-    assert refusal_of("version=2") == ["version is 2: this GPU Studio reads version 1: update GPU Studio."]
+    assert refusal_of("version=2") == [
+        "version is 2: this GPU Studio reads version 1: update GPU Studio."
+    ]
 
 
 def test_that_a_setting_of_odd_bytes_is_told():
