@@ -24,6 +24,8 @@ from gpu_studio.runs.study_runner import RUNNER_LOCK, being_run
 
 PROGRAM = Path(__file__).parents[1] / "support" / "studies_window.py"
 ROOT = Path(__file__).parents[2]
+EPOCHS = 300
+"""So many that a run lasts for several looks of the window, of which there is one a second."""
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_that_a_scaling_study_is_made_followed_and_its_plan_opened(desk, runs, t
     desk.click("Scaling, same global batch…")
     desk.sees(lambda facts: facts["outlook"].startswith("2 points, 6 runs"))
     desk.settle()
-    for field, text in (("repeats", "1"), ("epochs", "2")):
+    for field, text in (("repeats", "1"), ("epochs", EPOCHS)):
         desk.click(field)
         desk.hands("key", "ctrl+a", "type", "--delay", 1, text)
     desk.sees(lambda facts: facts["outlook"].startswith("2 points, 2 runs"))
@@ -81,7 +83,7 @@ def test_that_a_scaling_study_is_made_followed_and_its_plan_opened(desk, runs, t
     desk.click("Save and run")
     desk.sees(lambda facts: facts["study"] == "story-scaling-strong.study.toml")
     study = load_study(tmp_path / "story-scaling-strong.study.toml")
-    assert (study.repeats, study.fields["training.epochs"]) == (1, 2)
+    assert (study.repeats, study.fields["training.epochs"]) == (1, EPOCHS)
     desk.sees(lambda facts: "device" in facts["shows"] and "0 of 2 runs" in facts["shows"])
     desk.sees(lambda facts: facts["done"] == 2)
     ended = [terminal_event(run) for run in directories(runs)]

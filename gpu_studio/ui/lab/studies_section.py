@@ -19,6 +19,8 @@ from gpu_studio.ui.lab.study_view import StudyView
 LOOK_MS: Final = 1000
 IDLE_TIMES: Final = 3
 """While nothing is run, it is looked so many times more seldom: a terminal may begin a study."""
+STARTING_TIMES: Final = 4
+"""Until a study that was started here is seen to run, it is looked so many times more often."""
 TEMPLATE_ACTIONS: Final = (
     "new_study_scaling-strong",
     "new_study_scaling-weak",
@@ -51,6 +53,7 @@ class StudiesSection(LabSection):
         self.desk = StudyDesk(runs)
         self._found = [StudySnapshot(path, _stem(path)) for path in known_files(runs)]
         self._shown, self._wanted = "", ""
+        self._starting = False
         self._view = StudyView(
             theme, actions["study_plan"], actions["study_runs"], actions["edit_study"]
         )
@@ -103,6 +106,11 @@ class StudiesSection(LabSection):
         """Whether the studies are being read."""
         return self._looking.busy
 
+    @property
+    def pause_ms(self) -> int:
+        """How long it is waited from one look to the next, in milliseconds."""
+        return self._clock.interval()
+
     def show_entry(self, key: str) -> None:
         """Show this study."""
         self._shown = key
@@ -141,6 +149,12 @@ class StudiesSection(LabSection):
         self.rest()
         self._looking.close()
         self._setting_aside.close()
+
+    def set_starting(self, *, starting: bool) -> None:
+        """Look often while a study that was started here is not seen to run yet."""
+        self._starting = starting
+        self._keep_pace()
+        self.look()
 
     def look(self) -> None:
         """Read what is new, unless that is being done."""
@@ -186,15 +200,23 @@ class StudiesSection(LabSection):
         if why_not:
             self._notice.say(why_not, "bad", about="studies")
             return
-        going = any(each.is_run or each.live for each in snapshots)
-        self._clock.setInterval(LOOK_MS if going else IDLE_TIMES * LOOK_MS)
         before, self._found = [*map(id, self._found)], snapshots
+        self._keep_pace()
         if before != [*map(id, snapshots)]:
             self.changed.emit()
             self._show()
         if self._wanted and any(str(each.path) == self._wanted for each in snapshots):
             wanted, self._wanted = self._wanted, ""
             self.wanted.emit(wanted)
+
+    def _keep_pace(self) -> None:
+        """Look as often as there is something to see. The clock begins anew only at a new pace."""
+        going = any(each.is_run or each.live for each in self._found)
+        pause = LOOK_MS if going else IDLE_TIMES * LOOK_MS
+        if self._starting and not going:
+            pause = LOOK_MS // STARTING_TIMES
+        if pause != self._clock.interval():
+            self._clock.setInterval(pause)
 
 
 def _set_aside(desk: StudyDesk, snapshot: StudySnapshot) -> str:

@@ -348,7 +348,7 @@ def _progress_words(snapshot: StudySnapshot, *, going: bool) -> str:
         parts.append("stops after this one")
     elif going and (left := snapshot.seconds_left) is not None:
         parts.append(f"about {whole_duration(max(1.0, left))} left")
-    if not going:
+    if not going and snapshot.done < snapshot.total:
         parts.append("not being run: Go on measures the rest")
     return " · ".join(parts)
 

@@ -246,7 +246,12 @@ class StudyControl(QObject):
             self.processes.append((process, path))
             self._reaper.start()
             self._services.live_watch.look()
-        self.section.look()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Look often while what was started here lives: how it begins is waited for."""
+        self.section.set_starting(starting=bool(self.processes))
+        self._allow()
 
     def _reap(self) -> None:
         """See which of the studies that were started here have ended, and say how."""
@@ -254,6 +259,8 @@ class StudyControl(QObject):
         self.processes = [each for each in self.processes if each not in ended]
         for process, path in ended:
             self._tell_end(process.returncode, path)
+        if ended:
+            self._follow()
         if not self.processes:
             self._reaper.stop()
 
@@ -262,7 +269,6 @@ class StudyControl(QObject):
         from gpu_studio.runs.study_runner import last_said
 
         name = path.name
-        self.section.look()
         if code == _REFUSED:
             self._say(f"{name} was not run. {last_said(self._services.runs_dir, path)}", "bad")
         elif code in (0, _FAILED):
@@ -295,7 +301,7 @@ class StudyControl(QObject):
             return
         broken = "It cannot be read" if snapshot.opened is None else ""
         running = any(each.is_run for each in self.section.snapshots)
-        busy = "A study is being run" if running else ""
+        busy = "A study is being run" if running or self.processes else ""
         all_done = "Every run of it is done" if snapshot.done == snapshot.total else ""
         unmeasured = "" if snapshot.done else "Nothing of it has been measured yet"
         actions.allow("run_study", broken or busy or all_done)

@@ -294,6 +294,28 @@ def test_that_a_study_runs_survives_the_window_is_stopped_and_goes_on(
     assert again.studies.section.view.headline.text().startswith("Batch size")
 
 
+@pytest.mark.processes
+def test_that_a_study_just_started_cannot_be_started_twice_and_is_soon_seen_to_run(
+    showing, qtbot, tmp_path, trainer, monkeypatch
+):
+    monkeypatch.setattr("gpu_studio.ui.lab.studies_section.LOOK_MS", 500)
+    idle_ms = 10**6  # it would not be looked again while this test waits
+    monkeypatch.setattr("gpu_studio.ui.lab.studies_section.IDLE_TIMES", idle_ms // 500)
+    study = made_study(tmp_path, "batch", repeats=1)
+    window = showing(study)
+    assert window.studies.section.pause_ms == idle_ms
+    trainer("--hold-at", "3")
+    window.studies.start(study.path)
+    assert not window.services.actions["run_study"].isEnabled()
+    qtbot.waitUntil(lambda: window.studies.snapshot.live is not None)
+    assert window.studies.section.pause_ms == 500
+    qtbot.waitUntil(lambda: window.services.actions["stop_study"].isEnabled())
+    window.services.actions["stop_study"].trigger()
+    qtbot.waitUntil(lambda: not window.studies.processes)
+    qtbot.waitUntil(lambda: window.services.actions["run_study"].isEnabled())
+    qtbot.waitUntil(lambda: window.studies.section.pause_ms == idle_ms)
+
+
 def test_that_a_study_of_hundreds_of_points_is_started(showing, qtbot, tmp_path, monkeypatch):
     many = axis_of("training.batch_size", [*range(1, 401)])
     study, started = made_study(tmp_path, "batch", repeats=1, axes=(many,)), []
