@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from gpu_studio.common.cut_texts import cut_apart
-from gpu_studio.common.figures import grouped
+from gpu_studio.common.figures import grouped, plural
 from gpu_studio.common.paths import is_missing
 from gpu_studio.common.toml_text import toml_tables
 from gpu_studio.lab.largest_batch import LargestBatch, lines_of, read_largest
@@ -50,6 +50,7 @@ MOST_RUNS: Final = 10_000
 LARGEST_SEED: Final = 2**31 - 1
 _LONGEST_NAME: Final = 200
 _LONGEST_WORD: Final = 120
+_LARGEST_AMOUNT: Final = 10**12
 _SHORTER: Final = f"write it in {_LONGEST_NAME} letters at most"
 _LARGEST: Final = 1e300
 """A number beyond it has no place on an axis; `nan` has none either."""
@@ -298,8 +299,13 @@ def _said(fields: Mapping[str, Any]) -> str:
 
 def _in_words(key: str, value: Any) -> str:
     if key == DEVICES and isinstance(value, list):
-        return f"{len(value)} device{'' if len(value) == 1 else 's'}"
-    return f"{called(key)} {_word(value)}"
+        return plural(len(value), "device")
+    return f"{called(key)} {grouped(value) if _is_amount(key, value) else _word(value)}"
+
+
+def _is_amount(key: str, value: Any) -> bool:
+    """Whether a value is a whole number that counts something, which a seed does not."""
+    return type(value) is int and key != SEED and abs(value) < _LARGEST_AMOUNT
 
 
 def called(field: str) -> str:

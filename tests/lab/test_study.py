@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from gpu_studio.lab.study import dumps_study, in_drawn_order, load_study, loads_study, points_of
+from gpu_studio.lab.study import (
+    axis_of,
+    dumps_study,
+    in_drawn_order,
+    load_study,
+    loads_study,
+    points_of,
+)
 from gpu_studio.lab.templates import study_from
 from gpu_studio.plan import Machine, PlanError, loads, validate
 from gpu_studio.plan.cluster_values import Cluster
@@ -194,6 +201,13 @@ def test_that_a_plan_with_one_device_cannot_be_scaled():
 def test_that_a_key_of_very_many_words_in_a_study_is_refused_before_it_takes_all_memory():
     with pytest.raises(PlanError, match="nested too deeply"):
         loads_study(".".join(["set"] * 100_000) + " = 1\n")
+
+
+def test_that_amounts_in_labels_are_written_as_everywhere_and_seeds_as_in_the_plan():
+    batches = axis_of("training.batch_size", [512, 1024])
+    assert [each.label for each in batches.choices] == ["batch size 512", "batch size 1,024"]
+    (seed,) = axis_of("training.seed", [1024]).choices
+    assert seed.label == "seed 1024"
 
 
 def test_that_a_long_value_is_short_in_a_label_and_points_still_differ():

@@ -379,9 +379,9 @@ def _held(snapshot: StudySnapshot) -> str:
 
 
 def _span_of(axis: StudyAxis) -> str:
-    """The values of an axis in short: `1 to 4`, `5 choices`."""
+    """The values of an axis in short, which the table has one by one: `1 to 4`, `5 choices`."""
     values = [each.x for each in axis.choices]
     known = [value for value in values if value is not None]
     if len(known) == len(values) and len(set(known)) > 1:
-        return f"{in_figures(min(known))} to {in_figures(max(known))}, {len(values)} values"
+        return f"{in_figures(min(known))} to {in_figures(max(known))}"
     return axis.choices[0].label if len(axis.choices) == 1 else f"{len(axis.choices)} choices"

@@ -67,7 +67,7 @@ def test_that_a_finished_study_shows_verdict_picture_parts_points_and_facts(
     assert view.plan_button.isVisibleTo(view)
     assert not view.edit_button.isVisibleTo(view)
     assert not view.bar.isVisibleTo(view)
-    assert view.facts.facts["devices"] == "1 to 4, 4 values"
+    assert view.facts.facts["devices"] == "1 to 4"
     assert view.facts.facts["held"] == "global batch 72"
     assert view.facts.facts["noise"] == "± 0.4 %"
     rows = model_as_text(view.few, range(4)).splitlines()
