@@ -107,6 +107,12 @@ def trained_on_import(plan: AbsolutePlan) -> Iterator[Caution]:
             )
 
 
+def trains_before(plan: AbsolutePlan) -> bool:
+    """Whether the script of a plan trains before the call of `fit` that it means."""
+    named = (reference(text or "") for text in (plan.model.python, plan.data.python))
+    return any(each and number_of(each.function) > 1 for each in named)
+
+
 def fits_left(plan: AbsolutePlan) -> Iterator[Caution]:
     """A warning where the script of a plan calls `fit` again after the call that is trained."""
     named = reference(plan.model.python or "")

@@ -88,8 +88,8 @@ class Reported(FactsReader):
     def cancel(self) -> None:
         self.asked.append("cancel")
 
-    def retry(self) -> None:
-        self.asked.append("retry")
+    def retry(self, *, trains: bool = False) -> None:
+        self.asked.append("train and retry" if trains else "retry")
 
 
 KNOWN = PlanFacts(DIGITS, ModelFacts(GRAPH))

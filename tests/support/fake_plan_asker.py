@@ -58,7 +58,7 @@ def _line(name: str) -> str:
 
 
 def _answer(to: int, answer: str, flags: list[str]) -> int:
-    lasting = "false" if "forgetful" in flags else "true"
+    lasting = "false" if "forgetful" in flags or answer == _line("untrained") else "true"
     os.write(to, f'{{"answer": {answer}, "lasting": {lasting}}}\n'.encode())
     return 0
 
@@ -79,6 +79,8 @@ def _heavy() -> str:
 
 
 def _data(told: str) -> str:
+    if ":fit_2" in told and '"trains"' not in told:
+        return _line("untrained")
     if "samples" not in told:
         return _line("data")
     import json

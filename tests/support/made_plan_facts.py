@@ -88,10 +88,17 @@ TIME = LayerTime(
 ANSWERS = {
     "data": encoded(PlanFacts(DATA)),
     "refused": encoded(PlanFacts(data_error="There are 13 samples.", advice=("Give more.",))),
+    "untrained": encoded(
+        PlanFacts(
+            data_error="What train.py gives call 2 of fit is known once call 1 has trained.",
+            advice=("Train it.",),
+            of_the_moment=True,
+        )
+    ),
     "model": encoded(MODEL),
     "times": {layer.name: msgspec.to_builtins(TIME) for layer in THREE_LAYERS.layers},
 }
-"""What the fake askers answer, and `refused` for 13 samples."""
+"""What the fake askers answer: `refused` for 13 samples, `untrained` for a later call of fit."""
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ def test_that_a_look_at_a_later_call_trains_only_if_it_may(folder: Path) -> None
     allow_folder(folder)
     plan = plans.with_absolute_files(plans.load(folder / "codes.py", 2), folder)
     (why, advice) = decoded(ask_about(plan)).not_looked_at
-    assert why.startswith("What codes.py gives call 2 of fit is known only in a run")
+    assert why.startswith("What codes.py gives call 2 of fit is known once call 1 has trained")
     assert advice
     said: list[str] = []
     found = decoded(ask_about(plan, trains=True, progress=said.append))
@@ -208,6 +208,7 @@ def test_that_a_look_at_a_later_call_trains_only_if_it_may(folder: Path) -> None
     assert found.graph is not None
     assert (found.data.x_shape, found.graph.parameters) == ((4,), 4 * 8 + 8 + 8 * 3 + 3)
     assert len([each for each in said if each.startswith("codes.py trains by call 1 of fit")]) == 2
+    assert decoded(ask_about(plan)) == found, "it is kept"
 
 
 def facts(features: int, *, validated: bool, learnt: Learnt) -> tuple[DataFacts, ModelFacts]:

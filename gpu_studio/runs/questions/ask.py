@@ -183,9 +183,13 @@ def ask(
     return Answer(answering.answer)
 
 
-def kept(question: str, about: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+def kept(
+    question: str,
+    about: Mapping[str, Any] | None = None,
+    command: Sequence[str] | None = None,
+) -> dict[str, Any] | None:
     """The cached answer of an earlier `ask`, if it is still valid; else None. Starts no process."""
-    asker = ask_command()
+    asker = list(command or ask_command())
     return (
         answer_cache.look_up(content_of(question, asker, {}, about))
         if asker[0] == sys.executable

@@ -18,11 +18,10 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.contract.user_files import code_files
-from gpu_studio.plan import AbsolutePlan, PlannedDevice, listed, reference
+from gpu_studio.plan import AbsolutePlan, PlannedDevice, listed
 from gpu_studio.plan.data import watched_folders
-from gpu_studio.plan.script_calls import number_of
 from gpu_studio.runs.questions.ask import AskError, ask, kept
-from gpu_studio.runs.sources import consent_needed
+from gpu_studio.runs.sources import consent_needed, trains_before
 
 Reported = Callable[[dict[str, Any]], None]
 
@@ -102,24 +101,34 @@ def ask_about(
 
     The keys are `data`, `data_error`, `advice` and `model`. `reported` is called in this thread
     with the answer as soon as the data are known. If it `trains`, that is done which a script
-    trains before a later call of `fit`; else it is not known what that is given. Raises AskError,
-    including NotAllowedError before any question about code that may not run.
+    trains before a later call of `fit`; else what that is given is known only if it was asked so
+    before. Raises AskError, including NotAllowedError before any question about code that may not
+    run.
     """
     refuse_unless_allowed(plan)
     options: dict[str, Any] = {
+        "trains": trains,
         "command": command,
         "timeout": TIMEOUT,
         "progress": progress,
         "cancel": cancel,
     }
-    also = _trained_before(plan) if trains else {}
-    answer = dict(ask("data", about=data_question(plan) | also, **options).value)
+    answer = dict(_asked(plan, "data", data_question(plan), **options))
     if reported is not None:
         reported(answer)
     if answer.get("data"):
-        about = model_question(plan, answer["data"]) | also
-        answer["model"] = ask("model", about=about, **options).value
+        answer["model"] = _asked(plan, "model", model_question(plan, answer["data"]), **options)
     return answer
+
+
+def _asked(
+    plan: AbsolutePlan, question: str, about: dict[str, Any], *, trains: bool, **options: Any
+) -> dict[str, Any]:
+    """The answer to a question; where the plan's script trains before, a kept one if there is."""
+    also = _trained_before(plan)
+    if also and not trains and (known := kept(question, about | also, options.get("command"))):
+        return known
+    return ask(question, about=about | also if trains else about, **options).value
 
 
 def ask_about_data(
@@ -127,14 +136,13 @@ def ask_about_data(
 ) -> dict[str, Any]:
     """The answer about the data of `plan` alone. Raises AskError, as `ask_about` does."""
     refuse_unless_allowed(replace(_blank(), data=plan.data))
-    about = data_question(plan) | (_trained_before(plan) if trains else {})
-    return dict(ask("data", about=about, timeout=TIMEOUT, progress=progress).value)
+    options: dict[str, Any] = {"trains": trains, "timeout": TIMEOUT, "progress": progress}
+    return dict(_asked(plan, "data", data_question(plan), **options))
 
 
 def _trained_before(plan: AbsolutePlan) -> dict[str, Any]:
     """What lets a question train; empty where there is nothing to train."""
-    named = (reference(text or "") for text in (plan.model.python, plan.data.python))
-    return {"trains": True} if any(each and number_of(each.function) > 1 for each in named) else {}
+    return {"trains": True} if trains_before(plan) else {}
 
 
 def kept_about(plan: AbsolutePlan) -> dict[str, Any] | None:
@@ -144,7 +152,7 @@ def kept_about(plan: AbsolutePlan) -> dict[str, Any] | None:
     """
     if (answer := kept_about_data(plan)) is None:
         return None
-    model = kept("model", model_question(plan, answer["data"]))
+    model = kept("model", model_question(plan, answer["data"]) | _trained_before(plan))
     return None if model is None else {**answer, "model": model}
 
 
@@ -152,7 +160,7 @@ def kept_about_data(plan: AbsolutePlan) -> dict[str, Any] | None:
     """The answer about the data, if they were read, without one about the model."""
     if consent_needed(plan):
         return None
-    answer = kept("data", data_question(plan))
+    answer = kept("data", data_question(plan) | _trained_before(plan))
     return answer if answer and answer.get("data") else None
 
 

@@ -80,7 +80,7 @@ def training_before(admitted: Admitted, number: int) -> Iterator[list[int]]:
         yield lines
         return
     if not _places:
-        raise _known_only_in_a_run(admitted, number)
+        raise _known_later(admitted, number)
     place = _places[-1]
     owner: Any = next(kind for kind in keras.Model.__mro__ if "fit" in vars(kind))
     own = owner.fit
@@ -164,14 +164,14 @@ def _line_in(path: Path) -> int:
     return 0 if frame is None else frame.f_lineno
 
 
-def _known_only_in_a_run(admitted: Admitted, number: int) -> TrainedBeforeError:
-    name, first = admitted.path.name, plural(number - 1, "call")
+def _known_later(admitted: Admitted, number: int) -> TrainedBeforeError:
+    before = "call 1 has" if number == 2 else f"calls 1 to {number - 1} have"
     return TrainedBeforeError(
-        f"What {name} gives call {number} of fit is known only in a run: the script trains by "
-        f"{first} before, and a look at a plan trains nothing.",
+        f"What {admitted.path.name} gives call {number} of fit is known once {before} trained, "
+        "and a look at a plan trains nothing.",
         [
-            "Train it: the log says what is trained first, and which model it is then.",
-            "`gpu-studio model` looks at it, too: it trains what comes before on the CPU.",
+            "“Train and look”, or `gpu-studio model`, has Keras train that before, on the CPU.",
+            "A run trains it, too: its log says how far that has come.",
         ],
     )
 

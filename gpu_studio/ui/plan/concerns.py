@@ -23,7 +23,13 @@ from gpu_studio.plan import Caution, Problem, Remedy
 from gpu_studio.plan.cautions import cautions
 from gpu_studio.plan.remedies import mends_of
 from gpu_studio.plan.values import Unnamed
-from gpu_studio.runs.sources import ConsentProblem, code_of, fits_left, trained_on_import
+from gpu_studio.runs.sources import (
+    ConsentProblem,
+    code_of,
+    fits_left,
+    trained_on_import,
+    trains_before,
+)
 from gpu_studio.ui.kit import (
     GRID,
     GUIDE_PLACE,
@@ -36,6 +42,7 @@ from gpu_studio.ui.kit import (
     pixmap,
     sentence,
 )
+from gpu_studio.ui.plan.plan_facts import TRAIN_AND_LOOK
 from gpu_studio.ui.plan.plan_view import PlanView
 
 MOST = 8
@@ -64,6 +71,8 @@ class PlanConcern:
     awaited: bool = False
     others: tuple[Remedy, ...] = ()
     """Further remedies, besides the `mend`."""
+    trains: bool = False
+    """What was refused can be looked at if the plan's script trains before."""
     waits: bool = False
     """It ends by itself once others have ended, and can be waited for in the queue."""
 
@@ -74,6 +83,8 @@ class PlanConcern:
             return self.mend.label
         if self.code is not None:
             return "Allow…"
+        if self.trains:
+            return TRAIN_AND_LOOK
         return "Try again" if self.refused else ""
 
     def by_other(self, place: int) -> PlanConcern:
@@ -121,7 +132,10 @@ def warnings(
         *link_cautions(plan, machine, topology),
         *cautions(plan, machine, facts.model.measures if facts and facts.model else ()),
     )
-    return (*_not_looked_at(facts), *(_concern(caution) for caution in _without_repeats(found)))
+    return (
+        *_not_looked_at(view, facts),
+        *(_concern(caution) for caution in _without_repeats(found)),
+    )
 
 
 def _going_on(view: PlanView, facts: PlanFacts | None) -> Iterator[Caution]:
@@ -130,10 +144,10 @@ def _going_on(view: PlanView, facts: PlanFacts | None) -> Iterator[Caution]:
         yield from fits_left(view.absolute)
 
 
-def _not_looked_at(facts: PlanFacts | None) -> Iterator[PlanConcern]:
-    """A warning that there was no memory to inspect the plan.
+def _not_looked_at(view: PlanView, facts: PlanFacts | None) -> Iterator[PlanConcern]:
+    """A warning that the plan could not be looked at, for want of memory or of training before.
 
-    The plan can be trained all the same.
+    It can be trained all the same.
     """
     why, advice = facts.not_looked_at if facts else ("", ())
     if why:
@@ -142,6 +156,7 @@ def _not_looked_at(facts: PlanFacts | None) -> Iterator[PlanConcern]:
             f"The plan could not be looked at: {why}",
             " ".join(advice),
             refused=True,
+            trains=trains_before(view.absolute),
         )
 
 

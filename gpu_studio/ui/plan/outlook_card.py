@@ -294,7 +294,7 @@ class OutlookCard(CardFrame):
         elif concern.key.startswith(KEY) and self._examination is not None:
             self._examination.again()
         elif concern.refused and self._reader is not None:
-            self._reader.retry()
+            self._reader.retry(trains=concern.trains)
 
     def _read(self, concern: PlanConcern) -> None:
         # Imported when it is first opened, so that it does not delay the window's start.

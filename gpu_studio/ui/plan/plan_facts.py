@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,13 @@ from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import AbsolutePlan, ModelSettings
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
-from gpu_studio.runs.sources import code_of, names_files, not_allowed, not_looked_into
+from gpu_studio.runs.sources import (
+    code_of,
+    names_files,
+    not_allowed,
+    not_looked_into,
+    trains_before,
+)
 from gpu_studio.ui.kit import BackgroundTask, Note, Report, Tone, sentence
 
 if TYPE_CHECKING:
@@ -46,41 +52,30 @@ def inquire(
     command: Sequence[str] | None,
     report: Report,
     cancelled: threading.Event,
+    *,
+    trains: bool = False,
 ) -> Ended:
     """Ask about a plan, reporting `InquiryProgress` and `PlanFacts` as they come.
 
-    Return how it ended.
+    `trains` is for what its script trains before. Return how it ended.
     """
-    return Ended(_why_not(partial(_asked, plan, command, report, cancelled)))
-
-
-def _asked(
-    plan: AbsolutePlan,
-    command: Sequence[str] | None,
-    report: Report,
-    cancelled: threading.Event,
-) -> None:
-    answer = ask_about(
-        plan,
-        command=command,
-        reported=lambda answer: report(decoded(answer)),
-        progress=lambda text: report(InquiryProgress(text)),
-        cancel=cancelled,
-    )
-    report(decoded(answer))
-
-
-def _why_not(asked: Callable[[], None]) -> str:
-    """Return why not everything was answered; empty if it was."""
     try:
-        asked()
+        answer = ask_about(
+            plan,
+            command=command,
+            reported=lambda answer: report(decoded(answer)),
+            progress=lambda text: report(InquiryProgress(text)),
+            cancel=cancelled,
+            trains=trains,
+        )
+        report(decoded(answer))
     except AskError as failure:
-        return sentence(str(failure))
+        return Ended(sentence(str(failure)))
     except ValueError as failure:
-        return f"The answer about the plan cannot be read: {failure}."
+        return Ended(f"The answer about the plan cannot be read: {failure}.")
     except OSError as failure:
-        return f"The plan could not be asked about: {failure.strerror or failure}."
-    return ""
+        return Ended(f"The plan could not be asked about: {failure.strerror or failure}.")
+    return Ended()
 
 
 PATIENCE_MS = 150
@@ -89,6 +84,7 @@ PATIENCE_MS = 150
 Nobody wants the answer for a number that is half typed.
 """
 MOST_REMEMBERED = 64
+TRAIN_AND_LOOK = "Train and look"
 BEGINNING = "asking TensorFlow about the plan"
 
 
@@ -144,6 +140,7 @@ class FactsReader(QObject):
         self.error = ""
         self.withheld: tuple[Path, ...] = ()
         self._command = command
+        self._trains = False
         self._followed: _Followed | None = None
         self._written: _Followed | None = None
         self._task = BackgroundTask("plan-facts", self)
@@ -166,6 +163,13 @@ class FactsReader(QObject):
     def model(self) -> ModelSettings | None:
         """The model that is followed; None before there is one."""
         return self._followed.plan.model if self._followed else None
+
+    @property
+    def wants_training(self) -> bool:
+        """Whether the plan could be looked at if its script trained before, which it did not."""
+        why, _ = (self.facts or PlanFacts()).not_looked_at
+        followed = self._followed
+        return bool(why and followed and trains_before(followed.plan) and not self._trains)
 
     @property
     def details(self) -> str:
@@ -191,6 +195,7 @@ class FactsReader(QObject):
         self.past = PlanFacts() if withheld else self._past_of(followed)
         self.facts, self.error = None if withheld else self._known_of(followed), ""
         self._followed, self.withheld, self.unnamed = followed, withheld, _is_unnamed(plan)
+        self._trains = False
         if self.facts is None or self.facts.model is None:
             self._begin()
         self.changed.emit()
@@ -220,15 +225,21 @@ class FactsReader(QObject):
         """Stop asking; what is known stays. `retry` asks again."""
         if self.asking:
             self._leave()
+            self._trains = False
             self.changed.emit()
 
-    def retry(self) -> None:
-        """Ask again after a failure or a cancel, or to check whether a file exists now."""
+    def retry(self, *, trains: bool = False) -> None:
+        """Ask again after a failure or a cancel, or to check whether a file exists now.
+
+        If it `trains`, the plan's script does what it trains before the call of `fit` that is
+        meant; so it does each time from then on.
+        """
         if (followed := self._followed) is not None and not self.asking:
             self._remembered.pop(followed.content, None)
             if self.facts is not None and self.facts.refused:
                 self.facts = None
             self.error, self.withheld = "", not_allowed(followed.plan)
+            self._trains = self._trains or trains
             self._begin()
             self.changed.emit()
 
@@ -302,7 +313,8 @@ class FactsReader(QObject):
             self._leave()
             self.changed.emit()
         else:
-            self._task.start_work(partial(inquire, followed.plan, self._command))
+            ask = partial(inquire, followed.plan, self._command, trains=self._trains)
+            self._task.start_work(ask)
 
     def _take_failure(self, error: Exception) -> None:
         self._take(Ended(f"The plan could not be asked about: {error}."))
@@ -409,7 +421,8 @@ class FactsBar(Note):
         elif reader.error:
             self._say(sentence(reader.error), "bad", "Try again")
         elif error:
-            self._say(" ".join(sentence(each) for each in (error, *advice)), "bad", "Try again")
+            again = TRAIN_AND_LOOK if reader.wants_training else "Try again"
+            self._say(" ".join(sentence(each) for each in (error, *advice)), "bad", again)
         else:
             self._say(f"Nothing is known of {self._what} yet.", "plain", "Ask TensorFlow")
 
@@ -425,7 +438,7 @@ class FactsBar(Note):
         elif self._reader.asking:
             self._reader.cancel()
         else:
-            self._reader.retry()
+            self._reader.retry(trains=self._reader.wants_training)
 
     def _read(self) -> None:
         # Imported when it is first opened, so that it does not delay the window's start.

@@ -8,14 +8,23 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import fake_plan_asker
 import psutil
 import pytest
 from made_plan_facts import MODEL
 
+from gpu_studio.contract.consent import allow_folder
 from gpu_studio.placement.correction import MeasuredPeak
-from gpu_studio.plan import Data, ModelSettings, Plan, Training, with_absolute_files
+from gpu_studio.plan import (
+    AbsolutePlan,
+    Data,
+    ModelSettings,
+    Plan,
+    Training,
+    with_absolute_files,
+)
 from gpu_studio.ui.plan.plan_facts import FactsReader
 
 
@@ -155,6 +164,44 @@ def test_that_a_failure_is_said_and_can_be_tried_again(qtbot, reading, asked, fl
     done(qtbot, reader)
     assert words in reader.error
     assert len(asked()) > before
+
+
+def later_fit(folder: Path) -> AbsolutePlan:
+    (folder / "train.py").write_text("model.fit(x, epochs=1)\nmodel.fit(x, epochs=2)\n")
+    allow_folder(folder)
+    script = "train.py:fit_2"
+    todo = Plan(model=ModelSettings(python=script), data=Data(python=script))
+    return with_absolute_files(todo, folder)
+
+
+def test_that_a_script_trains_before_a_look_only_once_that_is_asked_for(
+    qtbot, reading, asked, tmp_path
+) -> None:
+    reader, todo = reading(), later_fit(tmp_path)
+    reader.follow(todo)
+    done(qtbot, reader)
+    assert [question for question, _ in asked()] == ["data"]
+    assert reader.facts is not None
+    assert reader.facts.not_looked_at[0].startswith("What train.py gives call 2 of fit")
+    assert reader.wants_training
+    reader.retry(trains=True)
+    assert done(qtbot, reader).facts is not None
+    assert (reader.facts.data.train, reader.facts.model) == (800, MODEL)
+    assert not reader.wants_training
+
+
+def test_that_what_a_look_trained_for_is_known_to_all_later_looks(
+    qtbot, reading, asked, tmp_path
+) -> None:
+    first, todo = reading(), later_fit(tmp_path)
+    first.follow(todo)
+    done(qtbot, first).retry(trains=True)
+    done(qtbot, first)
+    count = len(asked())
+    later = reading()
+    later.follow(todo)
+    assert done(qtbot, later).facts.model == MODEL
+    assert len(asked()) == count
 
 
 def test_that_a_command_that_cannot_be_started_is_said(qtbot, reading) -> None:

@@ -18,6 +18,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QLabel, QScrollArea
 
 from gpu_studio.common import figures
+from gpu_studio.contract.consent import allow_folder
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import (
@@ -311,6 +312,20 @@ def test_that_want_of_memory_for_a_look_is_a_warning_that_can_be_tried_again(qtb
     assert "The plan could not be looked at: Out of memory on CPU:0." in words(card)
     click(qtbot, buttons(card)["Try again"])
     assert reader.asked == ["retry"]
+
+
+def test_that_a_look_before_which_a_script_would_train_is_offered_by_that_name(
+    qtbot, card, reader, tmp_path
+):
+    (tmp_path / "train.py").write_text("model.fit(x, epochs=1)\nmodel.fit(x, epochs=2)\n")
+    allow_folder(tmp_path)
+    script = str(tmp_path / "train.py:fit_2")
+    sources = {"model": ModelSettings(python=script), "data": Data(python=script)}
+    OnMachine(card, replace(MIRRORED, **sources, distribution=Distribution()), TWO_CARDS)
+    why = "What train.py gives call 2 of fit is known once call 1 has trained."
+    tell(reader, PlanFacts(data_error=why, of_the_moment=True))
+    click(qtbot, buttons(card)["Train and look"])
+    assert reader.asked == ["train and retry"]
 
 
 def test_that_the_views_of_what_stays_are_kept_with_their_focus(card, reader):
