@@ -185,12 +185,13 @@ class Graph:
             shared, made = [], [(made[0][0], as_list(op.inputs[0], self.batch))]
         if again:
             made = [*self._beside(op, self.size(op.inputs[1])), *made]
+        beside = self._scratch(op, scratch, on_cpu=on_cpu)
         return Operation(
             takes=(
                 *(self.numbers[x.ref()] for x in shared or op.inputs),
                 *((*self._places_of_maxima(op), *self._only_read(op)) if on_cpu else ()),
             ),
-            makes=(*made, *((*self._waiting(op), *self._workspace(op)) if on_cpu else ())),
+            makes=(*made, *((*self._waiting(op, beside), *self._workspace(op)) if on_cpu else ())),
             after=tuple(
                 self._places[before.name]
                 for before in op.control_inputs
@@ -198,7 +199,7 @@ class Graph:
             ),
             shares=bool(shared),
             overwrites=again or op.type in OVERWRITING or op.type in LOOPS,
-            scratch=self._scratch(op, scratch, on_cpu=on_cpu),
+            scratch=beside,
             reads=self._variable(op, op.outputs[0]) if op.type == READING else None,
             writes=self._variable(op, op.inputs[1]) if op.type in _ASSIGNING else None,
             replaces=op.type == "AssignVariableOp",
@@ -209,13 +210,14 @@ class Graph:
         size = workspace_on_cpu(op, self.size(op.outputs[0])) if op.outputs else NOTHING
         return self._beside(op, size)
 
-    def _waiting(self, op: Any) -> list[tuple[int, Size]]:
-        """What waits of the iterations of a loop.
+    def _waiting(self, op: Any, turn: Size) -> list[tuple[int, Size]]:
+        """What waits of the iterations of a loop, of which a `turn` needs so much while it runs.
 
         It is a tensor with a number of its own that nobody reads. On a card nothing waits: one
         thread launches all operations, in turn.
         """
-        return self._beside(op, _waiting_of(op, self.batch) if op.type in LOOPS else NOTHING)
+        loop = op.type in LOOPS
+        return self._beside(op, _waiting_of(op, self.batch, turn.fixed) if loop else NOTHING)
 
     def _beside(self, op: Any, size: Size) -> list[tuple[int, Size]]:
         return [] if size == NOTHING else [(-1 - self._places[op.name], size)]
@@ -316,13 +318,14 @@ def _in_a_turn(loop: Any, batch: int, kind: str, listed: Sequence[Any]) -> Size:
     )
 
 
-def _waiting_of(loop: Any, batch: int) -> Size:
+def _waiting_of(loop: Any, batch: int, own: int) -> Size:
     """Return the bytes that wait in the iterations of a loop if one thread stands still.
 
     It may be nothing for a large batch. Gradients of weights wait to be added up, those of as many
     iterations as the loop begins before the oldest has ended, and what they are computed from: one
     need not be there yet. What was taken from lists, which count as held all along, is free. One
     gradient more: once in so many turns one gets a block that is nearly twice as large (`Arena`).
+    Those of the turn that runs meanwhile are the one more: its `own` bytes are counted there.
     """
     body = Graph(body_of(loop), batch)
     added = _added_up(body)
@@ -330,10 +333,13 @@ def _waiting_of(loop: Any, batch: int) -> Size:
     turns = min(turns_of(loop), loop.get_attr("parallel_iterations"), ahead + 1) - 1
     if turns < 1 or not added:
         return NOTHING
-    waiting = sum(body.size(x).fixed for x in added) * (turns + 1)
+    once = sum(body.size(x).fixed for x in added)
+    own = min(own, once)
     lists = [x for x in loop.inputs if x.op.type in LOOPS and x.dtype.name == "variant"]
     taken = sum(size.per_sample // size.pieces for size in (collected(x, batch) for x in lists))
-    return Size(waiting, (_computed_from(body, added) - taken) * turns, pieces=turns + 1)
+    computed_from = (_computed_from(body, added) - taken) * turns
+    pieces = turns + (2 * own < once)
+    return Size(once * (turns + 1) - own, computed_from, pieces=pieces)
 
 
 def _computed_from(body: Graph, tensors: Sequence[Any]) -> int:

@@ -76,6 +76,33 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     assert sum(added_up_bytes(op, SAMPLES) for op in graph.operations) == gradients
 
 
+def test_that_gradients_of_the_turn_that_runs_are_among_those_that_wait():
+    """With a few samples they are more than all else that a turn holds, and were there twice."""
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.placement.liveness import Size
+    from gpu_studio.trainer.answers.graph_tensors import LOOPS
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    layer = keras.layers.SimpleRNN(64)
+    layer.build((None, 7, 5))
+
+    @tf.function(autograph=False)
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(x, training=True))
+        return tape.gradient(loss, [weight.value for weight in layer.trainable_variables])
+
+    graph = Graph(step.get_concrete_function(tf.TensorSpec((SAMPLES, 7, 5))).graph, SAMPLES)
+    loops = [op.type in LOOPS for op in graph.operations]
+    (_, turn) = (each for each, loop in zip(graph.as_on("CPU"), loops, strict=True) if loop)
+    (waiting,) = (size for number, size in turn.makes if number < 0)
+    gradients = sum(4 * math.prod(weight.shape) for weight in layer.trainable_variables)
+    assert turn.scratch.fixed == gradients
+    assert waiting == Size(6 * gradients, waiting.per_sample, pieces=6)
+
+
 def test_that_a_turn_of_a_recurrent_layer_has_its_gradients_before_they_are_added_up():
     """It has them beside the sums on the card that has the layer, as a kernel's scratch memory."""
     import keras
