@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 UNIT = 256
 """The size of every piece that TensorFlow's allocator gives out is a multiple of so many bytes."""
-CLOSE = 128
+CLOSE = 256
 """Up to this batch the allocator's overhead is known at short intervals."""
+APART = 64
+"""Where it leaps, it is known of large batches that are a part in so many from each other."""
 UNREHEARSED = 1.08
 """The margin on a CPU. Which step is the fullest, and how finely memory is cut by then, is chance:
 from one process to the next the fullest of thirty real steps differs by up to a tenth."""
@@ -111,7 +113,8 @@ class StepMemory:
         """
         alike: float = batch
         known = {float(each.batch) for each in self.padding}
-        leaps = {each for each in known if each > CLOSE and each - 1 in known}
+        # So large batches are known one beside the other only where a kernel's need begins.
+        leaps = {each for each in known if each > CLOSE / 2 and each - 1 in known}
         if 2 * self.fullest(batch).fixed < self.asked(batch):
             while alike > CLOSE and alike not in known:
                 if any(alike / 2 < leap <= alike for leap in leaps):
@@ -126,12 +129,12 @@ class StepMemory:
     def _between(self, below: Padding, above: Padding, batch: float) -> float:
         """The ratio at a batch between two for which it is known.
 
-        The allocated bytes lie on the line between the two; but they may jump from one batch to the
-        next, and for the half between it is only known that they are near one of the two.
+        The allocated bytes lie on the line between the two; but they may jump between two that are
+        as close as any, and for what is there it is only known that they are near one of the two.
         """
         given = [each.factor * self.asked(each.batch) for each in (below, above)]
         share = (batch - below.batch) / (above.batch - below.batch)
-        smooth = above.batch - below.batch > 1
+        smooth = above.batch - below.batch > max(1, below.batch // APART)
         lies = given[0] + share * (given[1] - given[0]) if smooth else max(given)
         asked = self.asked(below.batch) + share * (
             self.asked(above.batch) - self.asked(below.batch)

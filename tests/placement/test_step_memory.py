@@ -86,18 +86,18 @@ def test_that_between_batches_as_much_is_given_out_as_lies_on_the_line() -> None
 
 
 def test_that_from_one_batch_to_the_next_it_may_leap() -> None:
-    memory = StepMemory((MemoryMoment(0, 100),), (Padding(100, 1.0), Padding(101, 1.5)))
-    assert memory.peak(200) == 20000
-    assert memory.peak(201) == 2 * 1.5 * 10100
+    memory = StepMemory((MemoryMoment(0, 100),), (Padding(200, 1.0), Padding(202, 1.5)))
+    assert [memory.peak(batch) for batch in (200, 201, 202)] == [20000, 1.5 * 20200, 1.5 * 20200]
+    assert [memory.peak(batch) for batch in (400, 402)] == [40000, 2 * 1.5 * 20200]
 
 
 def test_that_a_large_batch_is_padded_as_half_of_it_unless_most_is_of_a_fixed_size() -> None:
     padding = tuple(
-        Padding(batch, factor) for batch, factor in ((64, 1.1), (96, 1.4), (128, 1.2), (256, 1.0))
+        Padding(batch, factor) for batch, factor in ((128, 1.1), (192, 1.4), (256, 1.2), (512, 1.0))
     )
     grows, fixed = (
         StepMemory((MemoryMoment(0, 100),), padding),
         StepMemory((MemoryMoment(10**9, 100),), padding),
     )
-    assert [grows.padded(batch) for batch in (192, 256, 384)] == [1.4, 1.0, 1.4]
-    assert [round(fixed.padded(batch), 3) for batch in (192, 384)] == [1.1, 1.0]
+    assert [grows.padded(batch) for batch in (192, 384, 512, 768)] == [1.4, 1.4, 1.0, 1.4]
+    assert [round(fixed.padded(batch), 3) for batch in (384, 768)] == [1.1, 1.0]
