@@ -251,6 +251,10 @@ class Tail(Generic[T]):
         """How many lines were skipped."""
         return self._unknown + self._lines.overlong
 
+    def follow(self, path: Path) -> None:
+        """Read on where the file was moved to."""
+        self._lines.path = path
+
     def read(self, limit: int = READ_LIMIT) -> list[T]:
         """Return what became complete since the last read, from at most `limit` bytes.
 

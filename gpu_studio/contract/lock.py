@@ -150,6 +150,14 @@ class Lock:
         """Whether the file was removed, so that nobody can see that the lock is held."""
         return os.fstat(self.descriptor).st_nlink == 0
 
+    @property
+    def place(self) -> Path | None:
+        """Where the file is now, also if its folder was moved; None if it is gone or not known."""
+        try:
+            return None if self.deleted else Path(f"/proc/self/fd/{self.descriptor}").readlink()
+        except OSError:  # released, or a system without /proc
+            return None
+
     def renew(self, path: Path) -> None:
         """Hold a new file at `path`, as the one that was there is gone: only so is a holder seen.
 

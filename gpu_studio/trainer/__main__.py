@@ -109,6 +109,7 @@ def train(run: RunDirectory) -> int:
         is_gone=lambda: _is_gone(run, lock),
         abandon=_abandon,
         is_out_of_hand=user_code.under_way,
+        find=lambda: lock.place,
     )
     context = FailureContext.of(run, writer.write, lambda: control.stopping)
     try:

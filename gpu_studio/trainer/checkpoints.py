@@ -102,12 +102,19 @@ class Elsewhere:
 
 
 class Checkpoints:
-    """The checkpoints of one run: the last `keep`, and the best by the plan's monitor."""
+    """The checkpoints of one run: the last `keep`, and the best by the plan's monitor.
+
+    `find` says where their directory is by now: a folder of a run may be moved while it trains.
+    """
 
     def __init__(
-        self, directory: Path, settings: plan.CheckpointSettings, tell: Callable[[Event], object]
+        self,
+        directory: Path,
+        settings: plan.CheckpointSettings,
+        tell: Callable[[Event], object],
+        find: Callable[[], Path] | None = None,
     ) -> None:
-        self._directory = directory
+        self._find = find or (lambda: directory)
         self._settings = settings
         self._tell = tell
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints")
@@ -187,8 +194,9 @@ class Checkpoints:
             "at_end": snapshot.at_end,
             **snapshot.identity,
         }
-        make_own_directory(self._directory)
-        size = write_whole(self._directory / snapshot.name, state, snapshot.arrays)
+        directory = self._find()
+        make_own_directory(directory)
+        size = write_whole(directory / snapshot.name, state, snapshot.arrays)
         self._kept = kept
         return Checkpoint(
             name=snapshot.name,
@@ -220,7 +228,7 @@ class Checkpoints:
         removed = [name for name in self._kept if name not in last and name != best]
         for name in removed:
             del self._kept[name]
-            _remove(self._directory / name)
+            _remove(self._find() / name)
         return removed
 
 

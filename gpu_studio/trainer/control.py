@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Literal
 
@@ -25,7 +26,8 @@ class Control:
     *Stop now* does not wait for the loop: `stop_now` is called on the listening thread, and must
     end the process. So must `abandon`, which is called once `is_gone` says that the run's folder is
     gone: nobody could see or stop the run any more. While `is_out_of_hand` says that the loop may
-    never return, after a stop has waited for so many seconds, *stop* means *stop now*.
+    never return, after a stop has waited for so many seconds, *stop* means *stop now*. `find` says
+    where the run's lock is now: a folder that was moved is heard where it is.
     """
 
     def __init__(
@@ -35,7 +37,9 @@ class Control:
         is_gone: Callable[[], bool] = lambda: False,
         abandon: Callable[[], None] = lambda: None,
         is_out_of_hand: Callable[[float], bool] = lambda _waited: False,
+        find: Callable[[], Path | None] = lambda: None,
     ) -> None:
+        self._run, self._find = run, find
         self._commands = CommandReader(run.commands_file)
         self._stop_now, self._is_gone, self._abandon = stop_now, is_gone, abandon
         self._is_out_of_hand = is_out_of_hand
@@ -43,6 +47,12 @@ class Control:
         self._changed = threading.Condition()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="commands", daemon=True)
+
+    @property
+    def run(self) -> RunDirectory:
+        """The run, where its folder is now."""
+        found = self._find()
+        return self._run if found is None else RunDirectory(found.parent)
 
     def start(self) -> None:
         """Start listening. Call this on the main thread: no other thread can catch signals."""
@@ -111,6 +121,7 @@ class Control:
 
     def _hear(self) -> None:
         try:
+            self._commands.follow(self.run.commands_file)
             commands = self._commands.read()
         except OSError:  # a file that cannot be read now may be readable next time
             return

@@ -116,7 +116,9 @@ def _loop(
 ) -> Finished:
     settings = made.plan.training.checkpoint
     checkpoints = (
-        Checkpoints(run.checkpoints, settings, writer.write) if team.writes else Elsewhere()
+        Checkpoints(run.checkpoints, settings, writer.write, lambda: control.run.checkpoints)
+        if team.writes
+        else Elsewhere()
     )
     try:
         loop = Loop(made, control, telemetry, checkpoints, reached, hooks, team)

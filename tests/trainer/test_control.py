@@ -14,7 +14,7 @@ from patience import PATIENCE_S
 from training_runs import PLAIN_STEPS, UNJUDGED, Finished, Running, running, small_plan
 
 from gpu_studio.common.processes import signals_await_handlers
-from gpu_studio.contract import RunDirectory, events
+from gpu_studio.contract import RunDirectory, checkpoints, events
 from gpu_studio.plan import with_settings
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.state import is_live
@@ -189,6 +189,18 @@ def test_that_a_run_whose_lock_was_removed_is_seen_again_and_stops(tmp_path: Pat
         ladder = StopLadder(run.directory)
         run.wait_for(lambda: ladder.advance() == "gone")
         assert run.finish().one(events.Finished).reason == "stopped"
+
+
+def test_that_a_run_whose_folder_was_moved_is_heard_and_saved_where_it_is(tmp_path: Path) -> None:
+    """A stop was heard by its signal only, after half a minute, and saved where nobody looks."""
+    with running(LONG, tmp_path, warm=True) as run:
+        run.wait_for(lambda: steps(run) > 0)
+        before = run.directory.path
+        moved = RunDirectory(before.rename(tmp_path / "moved"))
+        ladder = StopLadder(moved, clock=lambda: 0.0)  # it never goes up a rung
+        run.wait_for(lambda: ladder.advance() == "gone")
+    assert checkpoints(moved)
+    assert not before.exists()
 
 
 IMPORTED = """
