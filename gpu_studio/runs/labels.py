@@ -347,6 +347,17 @@ def title_of(run: RunDirectory) -> str:
     return title(number_of(run), name_of(run))
 
 
+def parent_title(run: RunDirectory, parent: str | None) -> str:
+    """What the run with the id `parent`, which `run` was resumed from, is called now.
+
+    Its id if it is not beside `run` any more; empty if there is none.
+    """
+    if parent is None:
+        return ""
+    folder = run.path.with_name(parent)
+    return title_of(RunDirectory(folder)) if folder.is_dir() else parent
+
+
 def name_of(run: RunDirectory) -> str:
     """The name that a person gave to `run`, or else its plan's."""
     return read_labels(run).name or plan_name(run)

@@ -112,7 +112,7 @@ def first_to_start(
     The id is None if all wait.
     """
     waits: dict[str, str] = {}
-    kept: dict[str, str] = {}
+    kept: list[Waiting] = []
     for each in waiting:
         text = (
             ""
@@ -123,19 +123,23 @@ def first_to_start(
             return each.id, waits
         waits[each.id] = text
         if not each.lets_pass:
-            kept = {need.device: each.name for need in each.needs} | kept
+            kept.append(each)
     return None, waits
 
 
-def _for_its_turn(needs: Sequence[Need], kept: Mapping[str, str]) -> str:
-    """The text if an earlier entry waits for the same; `kept` has the first one's name by device.
+def _for_its_turn(needs: Sequence[Need], kept: Sequence[Waiting]) -> str:
+    """The text if an earlier entry of `kept` waits for the same: it names the last of them.
 
     An entry for the CPU waits for every run to end, on any device: no later one passes it.
     """
-    if needs and CPU in kept:
-        return f"waits for its turn, after {kept[CPU]}"
-    taken = next((need.device for need in needs if need.device in kept), None)
-    return f"waits for its turn on {title_of(taken)}, after {kept[taken]}" if taken else ""
+    for before in reversed(kept if needs else ()):
+        theirs = {need.device for need in before.needs}
+        if CPU in theirs:
+            return f"waits for its turn, after {before.name}"
+        shared = next((need.device for need in needs if need.device in theirs), None)
+        if shared is not None:
+            return f"waits for its turn on {title_of(shared)}, after {before.name}"
+    return ""
 
 
 def waits_for(needs: Sequence[Need], machine: Machine, occupants: Sequence[Occupant]) -> str:

@@ -243,6 +243,19 @@ def test_that_nobody_goes_before_the_one_that_needs_the_machine_without_any_othe
     assert first_to_start([card, cpu], TWO_CARDS, busy(waiting("first", "GPU:0")))[0] == "card"
 
 
+def test_that_who_waits_for_its_turn_is_told_the_last_one_before_it() -> None:
+    """All were told the first one, as if the others would start together after it."""
+    queue = [waiting(name, CPU) for name in ("one", "two", "three")]
+    _, waits = first_to_start(queue, TWO_CARDS, busy(waiting("zero", CPU)))
+    assert waits["two"] == "waits for its turn, after one"
+    assert waits["three"] == "waits for its turn, after two"
+    cards = [waiting("both", *CARDS), waiting("a", "GPU:1"), waiting("b", "GPU:0")]
+    queue = [*cards, waiting("last", "GPU:1")]
+    _, waits = first_to_start(queue, TWO_CARDS, busy(waiting("zero", "GPU:0")))
+    assert waits["b"] == "waits for its turn on GPU 0, after both"
+    assert waits["last"] == "waits for its turn on GPU 1, after a"
+
+
 def test_that_an_entry_that_shall_start_now_waits_for_nobody() -> None:
     chosen, waits = first_to_start(
         [waiting("both", *CARDS), waiting("urgent", "GPU:0", now=True)],

@@ -36,7 +36,7 @@ from gpu_studio.contract.events import as_dict
 from gpu_studio.hardware.accounting import IDLE_BELOW, CardTotals
 from gpu_studio.plan import strategy_named
 from gpu_studio.runs.diagnosis import Explanation
-from gpu_studio.runs.labels import Labels, number_of, plan_name, read_labels
+from gpu_studio.runs.labels import Labels, number_of, parent_title, plan_name, read_labels
 from gpu_studio.runs.left_job import explained
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.reading.placements import headline, judged
@@ -104,7 +104,7 @@ class Fact:
 
 
 def facts(run: RunFigures) -> tuple[Fact, ...]:
-    """All facts of a run, in the order in which they are shown. Reads no file."""
+    """All facts of a run, in the order in which they are shown."""
     return (
         *identity(run.summary, run.labels),
         *_training(run),
@@ -134,7 +134,7 @@ def rows(found: Iterable[Fact], group: str) -> tuple[tuple[str, str], ...]:
 
 
 def identity(summary: Summary, labels: Labels) -> tuple[Fact, ...]:
-    """What a run is, and how it stands: known before its figures are read. Reads no file."""
+    """What a run is, and how it stands: known before its figures are read."""
     known = (
         ("run", summary.id),
         ("state", summary.state_words),
@@ -144,7 +144,7 @@ def identity(summary: Summary, labels: Labels) -> tuple[Fact, ...]:
         ("directory", str(summary.directory.path)),
         ("tags", ", ".join(labels.tags)),
         ("note", labels.note or labels.problem),
-        ("resumed from", summary.resumed_from or ""),
+        ("resumed from", parent_title(summary.directory, summary.resumed_from)),
     )
     return tuple(Fact(RUN, name, text, text) for name, text in known if text)
 

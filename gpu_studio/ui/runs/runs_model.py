@@ -20,6 +20,7 @@ from PySide6.QtCore import (
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import duration, metric_label
+from gpu_studio.runs.labels import parent_title
 from gpu_studio.ui.runs.run_rows import SORT_KEYS, Order, RunFilter, RunRow, arranged
 
 
@@ -129,7 +130,7 @@ def peaks(row: RunRow) -> str:
 
 def whole(row: RunRow) -> str:
     """The run's name and id, where it comes from, and what a person wrote on it, a line each."""
-    parent, labels = row.summary.resumed_from, row.labels
+    parent, labels = parent_title(row.summary.directory, row.summary.resumed_from), row.labels
     lines = (
         row.title,
         f"plan: {row.summary.plan}" if labels.name else "",

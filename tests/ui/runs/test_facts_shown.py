@@ -15,7 +15,7 @@ from read_page import Page
 from reported_runs import reported_run, tell_communication, tell_placement
 
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.runs.labels import Labels, read_labels, write_labels
+from gpu_studio.runs.labels import NUMBERS_FILE, Labels, read_labels, write_labels
 from gpu_studio.runs.results.evaluations import Evaluation, keep
 from gpu_studio.runs.results.report.writing import report
 from gpu_studio.runs.results.run_facts import (
@@ -33,6 +33,7 @@ from gpu_studio.runs.results.run_facts import (
 from gpu_studio.runs.results.run_figures import figures_of
 from gpu_studio.ui.kit.basic_widgets import Paragraph
 from gpu_studio.ui.runs.run_rows import RunRow
+from gpu_studio.ui.runs.runs_model import whole
 from gpu_studio.ui.runs.summary_card import SummaryCard
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "5bbf41c" / "runs"
@@ -93,6 +94,28 @@ def seen(card: SummaryCard) -> list[str]:
     """All texts of the card, with usual spaces."""
     texts = [each.text().replace("\u00a0", " ") for each in card.findChildren(Paragraph)]
     return [line for text in texts for line in text.splitlines()]
+
+
+def test_that_the_run_it_was_resumed_from_is_called_by_its_number_and_name(
+    tmp_path: Path, card
+) -> None:
+    run = resumed(tmp_path)
+    parent = next(each for each in tmp_path.iterdir() if each.is_dir() and each != run.path)
+    (tmp_path / NUMBERS_FILE).write_text(f"{parent.name}\n{run.id}\n")
+    write_labels(RunDirectory(parent), Labels(name="the first half"))
+    row = RunRow(figures_of(run).summary)
+    card.show_run(row, None)
+    told = (
+        *seen(card),
+        *whole(row).splitlines(),
+        *(re.sub(r"\s+", " ", line).strip() for line in run_lines(run)),
+    )
+    assert parent.name not in " ".join(told)
+    assert "resumed from: #1 the first half" in told
+    assert told.count("resumed from #1 the first half") == 2
+    shutil.rmtree(parent)
+    card.show_run(row, None)
+    assert f"resumed from: {parent.name}" in seen(card)
 
 
 def test_that_the_window_and_the_terminal_say_the_same(run: RunDirectory, card) -> None:
