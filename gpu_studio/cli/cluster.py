@@ -164,7 +164,7 @@ def examine(chosen: argparse.Namespace) -> int:
 
 
 def _findings(plan: plans.AbsolutePlan, chosen: argparse.Namespace) -> list[Finding]:
-    from gpu_studio.contract import slug
+    from gpu_studio.contract import plain_slug
     from gpu_studio.export.jobs.sbatch import sbatch
     from gpu_studio.hosts.examination import examined, examined_on_nodes, needs_slurm
 
@@ -173,7 +173,7 @@ def _findings(plan: plans.AbsolutePlan, chosen: argparse.Namespace) -> list[Find
         raise RefusedError('Only Slurm has nodes to look from: set cluster.start = "slurm".')
     if chosen.on_nodes:
         _refuse_own_shell(plan, chosen)
-    found = examined(plan, runs, sbatch(plan, slug(plan.name)) if by_slurm else "")
+    found = examined(plan, runs, sbatch(plan, plain_slug(plan.name)) if by_slurm else "")
     if chosen.on_nodes and all(each.state != "bad" for each in found):
         found = [each for each in found if each.check != "folder"]  # the nodes tell whether they do
         with _slurm_refusals():
@@ -224,14 +224,14 @@ def _job_of(written: plans.Plan, chosen: argparse.Namespace) -> tuple[Path, str]
     from dataclasses import replace
 
     from gpu_studio import plan as plans
-    from gpu_studio.contract import make_private_directory, slug
+    from gpu_studio.contract import make_private_directory, plain_slug
     from gpu_studio.export.jobs.sbatch import sbatch
     from gpu_studio.hosts.examination import examined
     from gpu_studio.plan import Cluster, Slurm, cluster_of
 
     cluster = cluster_of(written) or Cluster()
     wanted = cluster.slurm or Slurm()
-    name, shared = slug(written.name), Path(wanted.folder or runs_folder(chosen)).absolute()
+    name, shared = plain_slug(written.name), Path(wanted.folder or runs_folder(chosen)).absolute()
     # The job works in its folder, and keeps there what it keeps.
     by_slurm = replace(cluster, start="slurm", slurm=replace(wanted, folder=None))
     plan = replace(written, cluster=by_slurm)

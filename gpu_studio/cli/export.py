@@ -137,14 +137,14 @@ def _export_job(
     kind: str, target: Path | None, plan: plans.Plan, script: str, chosen: argparse.Namespace
 ) -> None:
     """Print or write what starts the workers; beside a file also the script that it starts."""
-    from gpu_studio.contract import slug
+    from gpu_studio.contract import plain_slug
     from gpu_studio.export import ExportError
     from gpu_studio.export.jobs import SCRIPT, job_text, starts_script
 
     beside = contents_beside(plan)
     file = target.name if target else None
     try:
-        text = job_text(kind, plan, slug(plan.name), script, beside, file)
+        text = job_text(kind, plan, plain_slug(plan.name), script, beside, file)
     except ExportError as error:
         raise RefusedError(str(error)) from error
     if target is None:

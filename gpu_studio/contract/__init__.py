@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         checkpoints,
         resumed_from,
         send,
-        slug,
         to_go_on_from,
     )
     from gpu_studio.contract.event_parts import (
@@ -85,6 +84,7 @@ if TYPE_CHECKING:
         NoLocksError,
         holder,
     )
+    from gpu_studio.contract.slugs import plain_slug, slug
 
 __all__ = [
     "ENDED",
@@ -144,6 +144,7 @@ __all__ = [
     "lossy_line",
     "make_own_directory",
     "make_private_directory",
+    "plain_slug",
     "process_title",
     "read_json",
     "refuse_link",
@@ -156,4 +157,6 @@ __all__ = [
 
 if not TYPE_CHECKING:
     # The processes that watch the machine need samples alone, and are started beside each run.
-    __getattr__ = late_names(__name__, ("files", "directory", "lock", "event_parts", "events"))
+    __getattr__ = late_names(
+        __name__, ("files", "directory", "slugs", "lock", "event_parts", "events")
+    )

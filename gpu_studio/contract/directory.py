@@ -12,7 +12,6 @@ import re
 import secrets
 import shutil
 import time
-import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,11 +33,11 @@ from gpu_studio.contract.files import (
     write_private,
 )
 from gpu_studio.contract.numbers import Moment, Whole
+from gpu_studio.contract.slugs import slug
 
 if TYPE_CHECKING:
     from gpu_studio.plan import AbsolutePlan
 
-SLUG_LENGTH = 40
 ID_TIME: Final = "%Y%m%dT%H%M%SZ"
 _ID: Final = re.compile(r"[0-9]{8}T[0-9]{6}Z-")
 _SET_BACK: Final = timedelta(days=1)
@@ -217,16 +216,6 @@ def _newest(runs: Path, before: datetime) -> datetime | None:
     with suppress(ValueError):
         return datetime.strptime(max(found).partition("-")[0], ID_TIME).replace(tzinfo=UTC)
     return None
-
-
-def slug(name: str) -> str:
-    """Write `name` in at most 40 lower-case ASCII letters, digits and hyphens.
-
-    `run` if none remain. A letter that another case writes as several is those: ß is ss.
-    """
-    plain = unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
-    words = re.sub(r"[^a-z0-9]+", "-", plain.lower())
-    return words[:SLUG_LENGTH].strip("-") or "run"
 
 
 STATE_FILE = "state.json"

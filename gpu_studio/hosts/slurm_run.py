@@ -21,7 +21,7 @@ from gpu_studio.common.processes import module_command
 from gpu_studio.contract import (
     RunDirectory,
     make_own_directory,
-    slug,
+    plain_slug,
     write_private,
 )
 from gpu_studio.hosts.slurm import FORGOTTEN, SlurmError, SlurmJob, job_of, pairs_in, run, submit
@@ -118,7 +118,7 @@ def run_script(plan: Plan, folder: Path, python: str = sys.executable) -> str:
     cluster = cluster_of(plan)
     wanted = (cluster.slurm if cluster else None) or Slurm()
     workers = cluster.workers if cluster else 1
-    options = slurm_options(wanted, slug(plan.name), workers)
+    options = slurm_options(wanted, plain_slug(plan.name), workers)
     return _SCRIPT.substitute(
         options="\n".join(f"#SBATCH {each}" for each in options),
         log=shlex.quote(str(RunDirectory(folder).log_file)).replace("%", "%%"),

@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gpu_studio.contract import directory
-from gpu_studio.contract.directory import RunDirectory, slug
+from gpu_studio.contract.directory import RunDirectory
 
 
 def mode(path):
@@ -38,15 +36,6 @@ def test_that_a_prepared_directory_is_hidden_until_it_is_published(tmp_path):
     run = prepared.publish()
     assert not prepared.exists()
     assert run.plan_file.read_text() == "kept"
-
-
-@given(st.text(max_size=200))
-def test_that_any_name_makes_a_slug_that_every_file_system_takes(name):
-    assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", slug(name))
-
-
-def test_that_letters_with_marks_and_such_as_stand_for_two_keep_their_sound_in_a_slug():
-    assert slug("Größe ändern, STRASSE Straße") == "grosse-andern-strasse-strasse"
 
 
 def test_that_a_run_follows_the_newest_though_the_clock_was_set_back(tmp_path, monkeypatch):

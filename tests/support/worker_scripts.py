@@ -13,7 +13,7 @@ import warm_python
 from exported_scripts import write_script
 
 from gpu_studio.cli.entry import run_command
-from gpu_studio.contract.directory import slug
+from gpu_studio.contract.slugs import plain_slug
 from gpu_studio.export import files_beside
 from gpu_studio.export.jobs import SCRIPT, job_text
 from gpu_studio.plan import Plan
@@ -25,7 +25,7 @@ def write_job(kind: str, plan: Plan, folder: Path, file: str) -> Path:
     assert script.name == SCRIPT
     beside = {name: path.read_bytes() for name, path in files_beside(plan).items()}
     path = folder / file
-    path.write_text(job_text(kind, plan, slug(plan.name), script.read_text(), beside, file))
+    path.write_text(job_text(kind, plan, plain_slug(plan.name), script.read_text(), beside, file))
     return path
 
 

@@ -80,9 +80,9 @@ class ClusterExamination(QObject):
 
 def _examined(plan: AbsolutePlan, runs: Path) -> tuple[Finding, ...]:
     # Imported where it is needed: few plans have a cluster, and the window's start waits for it.
-    from gpu_studio.contract import slug
+    from gpu_studio.contract import plain_slug
     from gpu_studio.export.jobs.sbatch import sbatch
     from gpu_studio.hosts.examination import examined, needs_slurm
 
-    script = sbatch(plan, slug(plan.name)) if needs_slurm(plan) else ""
+    script = sbatch(plan, plain_slug(plan.name)) if needs_slurm(plan) else ""
     return tuple(examined(plan, runs, script))

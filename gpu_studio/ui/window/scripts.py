@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.common.safe_files import read_regular, write_output
-from gpu_studio.contract import slug
+from gpu_studio.contract import plain_slug
 from gpu_studio.plan import Plan, strategy_of
 from gpu_studio.runs.sources import reads
 from gpu_studio.ui.window.plan_files import SUFFIX, file_name
@@ -120,7 +120,7 @@ class Scripts(QObject):
         kind = SUFFIXES[path.suffix]
         beside = {each.name: content for each, content in self._contents_beside(path).items()}
         try:
-            text = job_text(kind, plan, slug(plan.name), script, beside, path.name)
+            text = job_text(kind, plan, plain_slug(plan.name), script, beside, path.name)
         except ExportError as error:
             self.failed.emit(str(error))
             return
