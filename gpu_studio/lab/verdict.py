@@ -206,7 +206,7 @@ def _of_scaling(
     else:
         head = _faster(int(devices[place]), float(rates[place] / rates[0]), first)
     head = " ".join(filter(None, (head, _gains(devices, rates, slack))))
-    more = [*_fit_words(fits), *misfit, _noise_words(noise, slack)]
+    more = [*_fit_words(fits), *misfit, _noise_words(noise, slack, study.repeats)]
     if study.template == "scaling-strong" and fits and batch and len(groups) > 1:
         more.append(_batch_words(fits[0], devices, batch))
     implied = karp_flatt(speed, devices)
@@ -315,7 +315,9 @@ def _between(low: float, high: float, write: object) -> str:
     return "" if math.isnan(low) else f" (95 %: {write(low)} to {write(high)})"
 
 
-def _noise_words(noise: float | None, slack: float) -> str:
+def _noise_words(noise: float | None, slack: float, repeats: int) -> str:
+    if noise is None and repeats > 1:
+        return "How much a measurement varies is known once a point has been measured twice."
     if noise is None:
         return "Each point was measured once, so the noise is not known: use repeats = 3."
     return f"A measurement varies by {small_share(noise)}; less than {small_share(slack)} is noise."
@@ -359,7 +361,7 @@ def _of_rates(
     more = list[str]()
     if study.template == "batch" and plan is not None and best.x:
         more.append(rule_of_thumb(plan, int(best.x)))
-    more.append(_noise_words(noise, slack))
+    more.append(_noise_words(noise, slack, study.repeats))
     losses = [each.loss for each in groups if each.losses]
     if study.template == "strategies" and len(losses) > 1:
         apart = max(losses) - min(losses)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -138,6 +140,19 @@ def test_that_what_only_the_law_favours_is_said_to_have_been_no_faster(two, word
     found = groups(np.arange(1.0, 5.0), np.array([1.0, two, 0.985, 0.985]))
     verdict = verdict_of(STRONG, found)
     assert (verdict.chosen, verdict.headline[: len(words)]) == ("2 devices", words)
+
+
+def test_that_a_study_under_way_is_not_advised_the_repeats_that_it_has():
+    """One with three repeats was told to use three, until the first point was measured again."""
+    devices = np.array([1.0, 2.0, 4.0])
+    found = groups(devices, seconds(0.1, 0.01, devices))
+    for template in ("scaling-strong", "strategies"):
+        once = Study("one", "a.plan.toml", template)
+        again = replace(once, repeats=3)
+        assert "use repeats = 3" in " ".join(verdict_of(once, found).more)
+        said = verdict_of(again, found).more
+        assert "How much a measurement varies is known once" in " ".join(said)
+        assert "use repeats" not in " ".join(said)
 
 
 def test_that_no_more_devices_are_recommended_where_all_differences_are_within_the_noise():

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Qt, QTimer
 
 from gpu_studio.contract import RunDirectory, lock
 from gpu_studio.runs.end_reports import is_reported, mark_reported, take_telling, unreported
-from gpu_studio.runs.labels import number_of, title_of
+from gpu_studio.runs.labels import number_of, read_labels, title_of
 from gpu_studio.ui.kit import LiveButton
 from gpu_studio.ui.kit.settings import NOTIFY
 from gpu_studio.ui.window.arrivals import bring_up
@@ -28,6 +28,7 @@ class LiveRuns(QObject):
 
     A run that somebody else starts, as the queue does, is announced with a button that shows it. It
     is shown where no run is, and in the place of one that has ended and that nobody is looking at.
+    Of a study's runs, which follow each other, the first is announced.
     """
 
     def __init__(self, services: Services, pages: Pages) -> None:
@@ -35,6 +36,7 @@ class LiveRuns(QObject):
         self._pages, self._watch, self._notice = pages, services.live_watch, services.notice
         self._runs = services.runs_dir
         self._said: dict[str, str] = {}
+        self._in_study = False
         self._buttons: list[LiveButton] = []
         watch = self._watch
         watch.changed.connect(self.show)
@@ -82,7 +84,9 @@ class LiveRuns(QObject):
         shown = self._pages.shown_run
         if shown is None or (self._pages.current != "train" and not shown.live):
             self._pages.hold_run(run)
-        self._say(run, f"{title_of(run)} has started.")
+        before, self._in_study = self._in_study, _is_of_study(run)
+        if not (before and self._in_study):
+            self._say(run, f"{title_of(run)} has started.")
 
     def _say(self, run: RunDirectory, text: str) -> None:
         self._said[run.id] = text
@@ -93,6 +97,13 @@ class LiveRuns(QObject):
         text = self._said.pop(run.id, "")
         if text and text == self._notice.text:
             self._notice.hide()
+
+
+def _is_of_study(run: RunDirectory) -> bool:
+    # Imported when it is first needed: it brings numpy.
+    from gpu_studio.runs.studies import TAG
+
+    return TAG in read_labels(run).tags
 
 
 YES, NO = "yes", "no"

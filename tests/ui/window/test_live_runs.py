@@ -16,11 +16,13 @@ from gpu_studio.contract import lock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Finished, StateChanged, encode
 from gpu_studio.contract.files import append_line
+from gpu_studio.runs.labels import Labels, write_labels
+from gpu_studio.runs.studies import TAG
 from gpu_studio.ui.kit.status_line import LiveButton
 from gpu_studio.ui.window.main_window import MainWindow
 
 LEFT = Qt.MouseButton.LeftButton
-Begin = Callable[[str], RunDirectory]
+Begin = Callable[..., RunDirectory]
 
 
 @pytest.fixture
@@ -31,10 +33,11 @@ def begin(runs: Path, tmp_path: Path) -> Iterator[Begin]:
     """
     held: dict[RunDirectory, lock.Lock] = {}
 
-    def begun(name: str) -> RunDirectory:
+    def begun(name: str, *tags: str) -> RunDirectory:
         made = make_run(
             tmp_path / "elsewhere", Script(name=name, epochs=2, trained=1, steps=10, devices=1)
         )
+        write_labels(made, Labels(tags=tags))
         taken = lock.take(made.lock_file)
         runs.mkdir(exist_ok=True)
         run = RunDirectory(made.path.rename(runs / made.id))
@@ -103,6 +106,22 @@ def test_that_a_run_that_another_starts_is_told_of_and_steals_no_page(
     qtbot.mouseClick(window.notice.button, LEFT)
     assert (window.page, window.shown_run.run) == ("train", later)
     assert not window.notice.isVisible()
+
+
+def test_that_of_a_study_the_first_run_is_told_of_and_the_others_cover_no_page(
+    open_window, begin, qtbot
+) -> None:
+    """A message came with each of twelve runs, and lay over the study that was looked at."""
+    window = settled(open_window(), qtbot)
+    first = begin("point one", TAG)
+    qtbot.waitUntil(lambda: "point one has started." in window.notice.text)
+    end(begin, first)
+    qtbot.waitUntil(lambda: not window.notice.isVisible())
+    second = begin("point two", TAG)
+    qtbot.waitUntil(lambda: window.services.live_watch.live == [second])
+    assert not window.notice.isVisible()
+    begin("alone")
+    qtbot.waitUntil(lambda: "alone has started." in window.notice.text)
 
 
 def test_that_the_train_page_follows_a_run_of_the_queue_while_nobody_looks_at_one_that_has_ended(
