@@ -10,9 +10,9 @@ there it is all the same where the pieces lie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import cycle, islice, pairwise
 from math import exp
 from random import Random
@@ -116,6 +116,8 @@ Timed = tuple[Sequence[Operation], Seconds]
 """The operations of a graph, and how long each takes."""
 Rehearsed = dict[int, list[MemoryHistory]]
 """The steps of a graph, by the samples of a batch for which they are simulated."""
+EachOf = Callable[[Callable[[int], float], Sequence[int]], Iterable[float]]
+"""What computes something of each of several batches, as `map` does."""
 Found = Callable[[int], Sequence[Arena]]
 """The arenas in any of which a step of so many samples may find its memory."""
 
@@ -189,6 +191,7 @@ def on_cpu(
     rewritten: Timed | None = None,
     *,
     sure: bool = False,
+    each_of: EachOf = map,
 ) -> StepMemory:
     """The memory of a step where `threads` threads run operations that take `seconds(batch)`.
 
@@ -196,7 +199,8 @@ def on_cpu(
     or it is `sure` that real steps have the factors that it moves where it has them, steps of that
     are rehearsed too, in processes of their own. So are those in the order of the operations' ranks
     where they hold more. The fullest counts.
-    Small pieces are there from before: constants, and each variable's handle (`VarHandleOp`).
+    Small pieces are there from before: constants, and each variable's handle (`VarHandleOp`). What
+    an allocator gives out is computed by `each_of` batch, all of which may be computed at once.
     """
     others, traced = replace(marks, ranks=()), (operations, seconds)
     rehearsed = [_in_threads(*traced, others, threads)]
@@ -208,7 +212,8 @@ def on_cpu(
         rehearsed.insert(0, rehearsed[0] | more)
         certain += 1
     # What differs from step to step is for the most part weights that are copied and moved.
-    return _memory(operations, marks, rehearsed, _found_on_cpu(operations, marks), certain)
+    found = _found_on_cpu(operations, marks)
+    return _memory(operations, marks, rehearsed, found, certain, each_of)
 
 
 def _found_on_cpu(operations: Sequence[Operation], marks: TensorKinds) -> Found:
@@ -304,6 +309,7 @@ def _memory(
     rehearsed: Sequence[Rehearsed],
     found: Found,
     certain: int,
+    each_of: EachOf,
 ) -> StepMemory:
     """Of the `rehearsed` steps, the fullest.
 
@@ -332,7 +338,7 @@ def _memory(
         known = max(most[:certain])
         return max(UNREHEARSED * known + more_of_them, *most) - beside
 
-    sampled = _sampled(given, steps.asked, _leaps(operations))
+    sampled = _sampled(partial(each_of, given), steps.asked, _leaps(operations))
     padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in sampled)
     lost = beside - sum(each.bytes for each in variables_of(operations).values())
     return StepMemory(steps.moments, tuple(padding), lost, marks.splits)
@@ -352,29 +358,34 @@ def _most(
 
 
 def _sampled(
-    given: Callable[[int], float], asked: Callable[[int], int], leaps: Collection[int]
+    given: Callable[[Sequence[int]], Iterable[float]],
+    asked: Callable[[int], int],
+    leaps: Collection[int],
 ) -> list[tuple[int, float]]:
     """The allocated bytes for `BATCHES` and `leaps`, and for batches that leave the line.
 
     Between two they may leap anywhere if they grow by more than what is asked for.
     """
-    known = {batch: given(batch) for batch in {*BATCHES, *leaps}}
+    first = sorted({*BATCHES, *leaps})
+    known: dict[int, float] = dict(zip(first, given(first), strict=True))
     intervals = [pair for pair in pairwise(BATCHES) if pair[1] <= CLOSE]
 
     def leap(first: int, last: int) -> bool:
         more = known[last] - known[first] - (asked(last) - asked(first))
         return more > A_LEAP * known[last]
 
+    def bent(first: int, middle: int, last: int) -> bool:
+        line = known[first] + (middle - first) / (last - first) * (known[last] - known[first])
+        return abs(known[middle] - line) > A_LEAP * known[middle]
+
     while intervals:
-        first, last = intervals.pop()
-        middle = (first + last) // 2
-        if last - first > max(1, first // APART):
-            known[middle] = given(middle)
-            share = (middle - first) / (last - first)
-            line = known[first] + share * (known[last] - known[first])
-            bent = abs(known[middle] - line) > A_LEAP * known[middle]
-            halves = (first, middle), (middle, last)
-            intervals += [half for half in halves if bent or leap(*half)]
+        apart = [pair for pair in intervals if pair[1] - pair[0] > max(1, pair[0] // APART)]
+        parted = [(first, (first + last) // 2, last) for first, last in apart]
+        middles = [middle for _, middle, _ in parted]
+        known |= zip(middles, given(middles), strict=True)
+        intervals = [
+            half for each in parted for half in pairwise(each) if bent(*each) or leap(*half)
+        ]
     return sorted(known.items())
 
 

@@ -63,13 +63,16 @@ class StepCosts:
     steps: Mapping[str, StepMemory]
 
 
+Rehearsal = Callable[[], StepMemory]
+
+
 class RehearsedSteps(Mapping[str, StepMemory]):
     """What a step holds on each kind of device, each rehearsed once it is asked for.
 
     Together they take seconds, and a plan uses one kind or two.
     """
 
-    def __init__(self, rehearsals: Mapping[str, Callable[[], StepMemory]]) -> None:
+    def __init__(self, rehearsals: Mapping[str, Rehearsal]) -> None:
         self._rehearsals = {kind: cache(each) for kind, each in rehearsals.items()}
 
     def __getitem__(self, kind: str) -> StepMemory:

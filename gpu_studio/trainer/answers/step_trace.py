@@ -6,7 +6,7 @@ moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, partial
@@ -17,10 +17,10 @@ import msgspec
 from gpu_studio.placement.exchange import GATHERING, SENDING, Exchange, gathering, sending
 from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds, MetOutputs
-from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
+from gpu_studio.placement.rehearsal import EachOf, TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.way_forward import HeldForward, held_forward
-from gpu_studio.trainer.answers.beside import beside
+from gpu_studio.trainer.answers.beside import beside, each_beside
 from gpu_studio.trainer.answers.constants import constants_of
 from gpu_studio.trainer.answers.going_back import (
     TAPE,
@@ -41,7 +41,7 @@ from gpu_studio.trainer.answers.sent_tensors import (
     met_outputs_of,
     waiting_for_gradients,
 )
-from gpu_studio.trainer.answers.step_costs import LayerCosts, RehearsedSteps, StepCosts
+from gpu_studio.trainer.answers.step_costs import LayerCosts, Rehearsal, RehearsedSteps, StepCosts
 from gpu_studio.trainer.answers.step_operations import (
     Graph,
     added_up_bytes,
@@ -66,8 +66,8 @@ def costs_of(
 
     The graph is looked at as TensorFlow rewrites it, too: by `rewriting`, unless that is None. Its
     optimizer of graphs may end the process instead of raising an error. If no step is `rehearsed`,
-    it is not known what one holds. The step on a CPU, which takes longest, is rehearsed `at_once`
-    if it is wanted in any case: in a process of its own, while layers are looked at in this one.
+    it is not known what one holds. It is rehearsed `at_once` if that is wanted in any case: in
+    processes of its own, on a CPU and on cards, while layers are looked at in this one.
     """
     step = _Step(trace, loaded=loaded, rewriting=rewriting if rehearsed else None)
     memory = step.memory(at_once=at_once) if rehearsed else {}
@@ -274,7 +274,7 @@ class _Step:
     # Memory
 
     def memory(self, *, at_once: bool) -> RehearsedSteps:
-        """Return what the step holds on each kind of device, on a CPU looked at from now on."""
+        """Return what the step holds on each kind of device, rehearsed from now on if `at_once`."""
         graph = self.graph
         gradients = frozenset(self._numbers(self._trace.gradients))
         given = (x for calls in self._trace.outputs.values() for call in calls for x in call)
@@ -294,25 +294,22 @@ class _Step:
             parts = in_turn(on_one(), gradients, graph.given)
             return on_card(parts.operations, replace(marks, results=parts.sums), parts.received)
 
-        return RehearsedSteps(
-            {
-                "CPU": self._begun(marks) if at_once else partial(self._on_cpu, marks),
-                "GPU": lambda: on_card(on_one(), marks),
-                SENDING: lambda: exchanging(sending, late=True),
-                GATHERING: lambda: exchanging(gathering),
-                IN_TURN: taking_turns,
-            }
-        )
-
-    def _begun(self, marks: TensorKinds) -> Callable[[], StepMemory]:
-        """Begin to rehearse it on a CPU; return what waits for the end."""
+        on_a_cpu = {"CPU": partial(self._on_cpu, marks, each_beside if at_once else map)}
+        on_cards = {
+            "GPU": lambda: on_card(on_one(), marks),
+            SENDING: lambda: exchanging(sending, late=True),
+            GATHERING: lambda: exchanging(gathering),
+            IN_TURN: taking_turns,
+        }
+        if not at_once:
+            return RehearsedSteps(on_a_cpu | on_cards)
         _ = self._rewritten  # TensorFlow may rewrite it in this process only
-        found = beside(lambda: msgspec.json.encode(self._on_cpu(marks)))
-        return lambda: msgspec.json.decode(found(), type=StepMemory)
+        return RehearsedSteps(_begun(on_a_cpu) | _begun(on_cards))
 
-    def _on_cpu(self, marks: TensorKinds) -> StepMemory:
+    def _on_cpu(self, marks: TensorKinds, each_of: EachOf) -> StepMemory:
         """What it holds on a CPU; of the traced graph alone if the other cannot be made out."""
-        rehearsed = partial(on_cpu, self.graph.as_on("CPU"), self.graph.seconds)
+        traced = self.graph.as_on("CPU"), self.graph.seconds
+        rehearsed = partial(on_cpu, *traced, each_of=each_of)
         with suppress(Exception):  # whatever TensorFlow makes of a graph, and its sizes
             if (run := self._rewritten) is not None:
                 moved, sure = in_runs(run, self.graph, self._is_backward)
@@ -323,6 +320,21 @@ class _Step:
 
     def _numbers(self, tensors: Iterable[Any]) -> Iterator[int]:
         return (self.graph.numbers[x.ref()] for x in tensors if x.ref() in self.graph.numbers)
+
+
+def _begun(rehearsals: Mapping[str, Rehearsal]) -> dict[str, Rehearsal]:
+    """Begin with these in a copy of the process; return what waits for each."""
+
+    def all_of_them() -> bytes:
+        return msgspec.json.encode({kind: each() for kind, each in rehearsals.items()})
+
+    result = beside(all_of_them)
+    found = cache(lambda: msgspec.json.decode(result(), type=dict[str, StepMemory]))
+
+    def one_of_them(kind: str) -> StepMemory:
+        return found()[kind]
+
+    return {kind: partial(one_of_them, kind) for kind in rehearsals}
 
 
 def _scoped(name: str, scopes: dict[str, str]) -> str | None:

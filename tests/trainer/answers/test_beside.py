@@ -13,7 +13,7 @@ import pytest
 
 from gpu_studio.common.processes import module_environment
 from gpu_studio.trainer.answers import beside as module
-from gpu_studio.trainer.answers.beside import beside
+from gpu_studio.trainer.answers.beside import beside, each_beside
 
 
 @pytest.fixture(autouse=True)
@@ -118,3 +118,35 @@ def test_that_a_copy_ends_with_the_first_process_and_nobody_waits_for_it(tmp_pat
         assert first.stdout.read() == b""
     assert pipes == len(("result", "alive"))
     copy.wait(60)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 45])
+def test_that_each_value_is_computed_once_and_found_in_order(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(module, "cores", lambda: 8)
+    assert each_beside(lambda value: value / 3, range(count)) == [each / 3 for each in range(count)]
+
+
+def test_that_half_of_the_cores_compute_a_share_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "cores", lambda: 8)
+    who = each_beside(lambda _value: float(os.getpid()), range(16))
+    assert who == who[:4] * 4
+    assert len({*who}) == 4
+    assert who[0] == os.getpid()
+    monkeypatch.setattr(module, "cores", lambda: 2)
+    assert {*each_beside(lambda _value: float(os.getpid()), range(16))} == {os.getpid()}
+
+
+def test_that_a_copy_has_copies_of_its_own_which_end_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "cores", lambda: 4)
+
+    def compute() -> bytes:
+        processes = each_beside(lambda _value: float(os.getpid()), range(8))
+        return ",".join(str(int(each)) for each in processes[:2]).encode()
+
+    first, second = map(int, beside(compute)().split(b","))
+    assert len({os.getpid(), first, second}) == 3
+    assert not any(map(psutil.pid_exists, (first, second)))

@@ -451,7 +451,7 @@ def test_that_the_scope_of_a_runs_loop_is_no_layers(monkeypatch):
     from gpu_studio.placement.step_memory import StepMemory
     from gpu_studio.trainer.answers import step_trace
 
-    monkeypatch.setattr(step_trace, "on_cpu", lambda *_: StepMemory())
+    monkeypatch.setattr(step_trace, "on_cpu", lambda *_, **_named: StepMemory())
     weight, outputs = tf.Variable(tf.ones((4, 4))), []
 
     @tf.function(autograph=False)
@@ -522,7 +522,7 @@ def test_that_a_rewritten_graph_that_cannot_be_made_out_leaves_the_traced_one(mo
 
     rehearsed, asked = [], []
     monkeypatch.setattr(
-        step_trace, "on_cpu", lambda *given: rehearsed.append(given[4:]) or StepMemory()
+        step_trace, "on_cpu", lambda *given, **_named: rehearsed.append(given[4:]) or StepMemory()
     )
 
     class Unknown:
