@@ -354,8 +354,11 @@ def parent_title(run: RunDirectory, parent: str | None) -> str:
     """
     if parent is None:
         return ""
-    folder = run.path.with_name(parent)
-    return title_of(RunDirectory(folder)) if folder.is_dir() else parent
+    with suppress(OSError, ValueError):  # a stranger may have written anything as an id
+        folder = run.path.with_name(parent)
+        if folder.is_dir():
+            return title_of(RunDirectory(folder))
+    return parent
 
 
 def name_of(run: RunDirectory) -> str:

@@ -52,7 +52,9 @@ class Control:
     def run(self) -> RunDirectory:
         """The run, where its folder is now."""
         found = self._find()
-        return self._run if found is None else RunDirectory(found.parent)
+        run = self._run if found is None else RunDirectory(found.parent)
+        # Else the lock alone was moved, to a folder that is none of a run's.
+        return run if run.events_file.exists() else self._run
 
     def start(self) -> None:
         """Start listening. Call this on the main thread: no other thread can catch signals."""

@@ -14,6 +14,7 @@ from gpu_studio.runs.labels import (
     NOTHING,
     Labels,
     labels_file,
+    parent_title,
     read_labels,
     split_tags,
     tidy_tags,
@@ -111,3 +112,8 @@ def test_that_a_run_that_is_gone_is_told_and_not_made_again(run: RunDirectory) -
 def test_that_tags_are_single_words_each_once() -> None:
     assert split_tags(" two words, Best,, best ,x") == ("two-words", "Best", "x")
     assert split_tags("") == ()
+
+
+@pytest.mark.parametrize("parent", ["a/b", "../../etc", ".", "", "\0x", "/etc", "x" * 5000])
+def test_that_an_id_that_a_stranger_wrote_is_only_a_text(run: RunDirectory, parent: str) -> None:
+    assert parent_title(run, parent) == parent

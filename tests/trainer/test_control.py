@@ -19,6 +19,7 @@ from gpu_studio.plan import with_settings
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.state import is_live
 from gpu_studio.runs.stop import StopLadder
+from gpu_studio.trainer.control import Control
 
 pytestmark = pytest.mark.slow
 
@@ -201,6 +202,16 @@ def test_that_a_run_whose_folder_was_moved_is_heard_and_saved_where_it_is(tmp_pa
         run.wait_for(lambda: ladder.advance() == "gone")
     assert checkpoints(moved)
     assert not before.exists()
+
+
+def test_that_a_lock_that_was_moved_without_its_run_takes_nothing_with_it(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    for folder in (run.path, tmp_path / "elsewhere"):
+        folder.mkdir()
+        lock = folder / "lock"
+        assert Control(run, lambda: None, find=lambda lock=lock: lock).run.path == run.path
+    (tmp_path / "elsewhere" / run.events_file.name).touch()
+    assert Control(run, lambda: None, find=lambda: lock).run.path == tmp_path / "elsewhere"
 
 
 IMPORTED = """
