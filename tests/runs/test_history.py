@@ -300,3 +300,5 @@ def test_that_a_clock_that_is_put_forward_makes_no_run_longer():
         events.Finished(reason="completed", seconds=3, epoch=1, step=1, time=year, elapsed=4.5)
     )
     assert run.seconds == 4.5
+    run.apply(events.Log(message="late", time=year, elapsed=9.0))
+    assert run.seconds == 4.5

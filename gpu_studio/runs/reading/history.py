@@ -254,7 +254,8 @@ class History:
     def _take(self, event: AnyEvent) -> None:
         self.revision += 1
         self.last_time = time = self._moment_of(event)
-        if event.elapsed > 0:
+        # What may still be told after the last event does not make the run longer.
+        if event.elapsed > 0 and not (self.finished or self.failure):
             self._elapsed = event.elapsed
         # A long run is made of these: their times stand beside them, without a copy of each.
         match event:
