@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -46,6 +47,8 @@ POLL_SECONDS: Final = 0.1
 MOST_ATTEMPTS: Final = 2
 """So often a run is begun in one go if its trainer vanishes without a word."""
 _LOG_BYTES: Final = 1 << 20
+_LEAST_ROOM: Final = 1 << 16
+"""Bytes that a run takes before its first step, at least."""
 Say = Callable[[str], None]
 
 
@@ -181,16 +184,24 @@ def start_detached(runs: Path, study: Path) -> subprocess.Popen[bytes]:
 
     It asks nobody: Python that is not allowed is a refusal. What it says is in `log_of`. Call
     `poll` on it from time to time while this process lives. Raises StudyError if a study is being
-    run already, OSError if it cannot be started.
+    run already, OSError if it cannot be started, or if the disk has no room for a run.
     """
     if being_run(runs) is not None:
         raise StudyError("A study is being run already: two at a time would measure each other.")
     make_own_directory(folder_of(runs))
+    _find_room(runs)
     words = ("--runs-dir", str(runs), "study", "run", str(study))
     process = start_in_background(words, log_of(runs, study))
     with suppress(OSError):  # it runs all the same, and notes itself
         remember(runs, study)
     return process
+
+
+def _find_room(runs: Path) -> None:
+    """Raise OSError where no run could begin: why not, its log would have no room to say."""
+    with tempfile.TemporaryFile(dir=folder_of(runs)) as file:
+        file.write(bytes(_LEAST_ROOM))
+        file.flush()
 
 
 def stop_running(runs: Path) -> str:

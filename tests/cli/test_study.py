@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import signal
 import threading
@@ -239,6 +241,22 @@ def test_that_a_study_runs_in_the_background_is_listed_stopped_and_goes_on(
     trainer()
     assert gpu_studio("study", "run", study).code == OK
     assert "Batch size" in gpu_studio("study", "list").out
+
+
+def test_that_a_study_in_the_background_is_refused_where_the_disk_is_full(
+    study, gpu_studio, runs_dir, monkeypatch
+):
+    """It was told to run, ended at once, and its log had no room for the reason."""
+
+    def is_full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(study_runner.tempfile, "TemporaryFile", is_full)
+    refused = gpu_studio("study", "run", study, "--detach")
+    assert refused.code == REFUSED
+    assert f"cannot be run in {runs_dir}: No space left on device" in refused.err
+    assert "runs in the background" not in refused.err
+    assert not study_runner.log_of(runs_dir, study).exists()
 
 
 @pytest.mark.processes
