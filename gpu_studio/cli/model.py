@@ -58,6 +58,7 @@ exit codes:
   1    it does not fit, or not beside those who hold memory of the card now
   2    refused, with nothing done"""
 _WIDTH_OF_A_FILE = 130
+_WIDEST = 10_000
 
 
 def register(commands: Commands) -> None:
@@ -204,14 +205,17 @@ def _say_what_it_sees(plan: plans.Plan, facts: PlanFacts) -> None:
 def _say(graph: ModelGraph, memories: Sequence[PredictedMemory], *, formulas: bool) -> None:
     from gpu_studio.common.figures import grouped
 
-    wide = console(None if sys.stdout.isatty() else _WIDTH_OF_A_FILE)
-    wide.print(layer_table(graph.layers))
+    width = console(None if sys.stdout.isatty() else _WIDTH_OF_A_FILE).width
+    layers = layer_table(graph.layers)
+    # No figure is cut: a terminal that is narrower breaks the lines.
+    console(max(width, width_of(layers))).print(layers)
     say(
         f"{graph.name}: {grouped(graph.parameters)} parameters, of which "
         f"{grouped(graph.trainable)} are trained"
     )
     say()
-    wide.print(memory_table(memories))
+    for table in memory_tables(memories, width):
+        console(max(width, width_of(table))).print(table)
     for memory in memories if formulas else ():
         say(f"{memory.device}: {memory.total_formula}")
         for name, part in memory.parts:
@@ -253,27 +257,52 @@ def layer_table(layers: Sequence[GraphLayer]) -> Table:
     return table
 
 
+def memory_tables(memories: Sequence[PredictedMemory], width: int) -> list[Table]:
+    """What `memory_table` shows, in as many tables as `width` asks for: a column a device then."""
+    whole = memory_table(memories)
+    if width_of(whole) <= width:
+        return [whole]
+    most = next(
+        (n for n in range(len(memories), 1, -1) if width_of(_turned(memories[:n])) <= width), 1
+    )
+    return [_turned(memories[first : first + most]) for first in range(0, len(memories), most)]
+
+
+def width_of(table: Table) -> int:
+    """The columns of a terminal that it takes to show all of it."""
+    return console(_WIDEST).measure(table).maximum
+
+
+_PARTS = ("weights", "gradients", "slots", "activations", "other", "total", "limit", "free now")
+
+
 def memory_table(memories: Sequence[PredictedMemory]) -> Table:
     """What a step takes on each device that takes part, against its limit and what is free now."""
-    from gpu_studio.common.figures import size
-
-    table = _table(
-        ("device",),
-        ("weights", "gradients", "slots", "activations", "other", "total", "limit", "free now"),
-    )
+    table = _table(("device",), _PARTS)
     table.add_column("")
     for memory in memories:
-        parts = (size(part.bytes) for _, part in memory.parts)
-        limit = "none" if memory.limit_bytes is None else size(memory.limit_bytes)
-        table.add_row(
-            memory.device,
-            *parts,
-            f"{memory.at_most}{size(memory.total)}",
-            limit,
-            size(memory.free_bytes),
-            _verdict(memory),
-        )
+        table.add_row(memory.device, *_cells(memory))
     return table
+
+
+def _turned(memories: Sequence[PredictedMemory]) -> Table:
+    table = _table(("device",), [memory.device for memory in memories])
+    for name, *cells in zip((*_PARTS, ""), *map(_cells, memories), strict=True):
+        table.add_row(name, *cells)
+    return table
+
+
+def _cells(memory: PredictedMemory) -> list[str | Text]:
+    from gpu_studio.common.figures import size
+
+    limit = "none" if memory.limit_bytes is None else size(memory.limit_bytes)
+    return [
+        *(size(part.bytes) for _, part in memory.parts),
+        f"{memory.at_most}{size(memory.total)}",
+        limit,
+        size(memory.free_bytes),
+        _verdict(memory),
+    ]
 
 
 def _verdict(memory: PredictedMemory) -> Text:

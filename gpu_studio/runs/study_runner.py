@@ -47,7 +47,7 @@ POLL_SECONDS: Final = 0.1
 MOST_ATTEMPTS: Final = 2
 """So often a run is begun in one go if its trainer vanishes without a word."""
 _LOG_BYTES: Final = 1 << 20
-_LEAST_ROOM: Final = 1 << 16
+_LEAST_SPACE: Final = 1 << 16
 """Bytes that a run takes before its first step, at least."""
 Say = Callable[[str], None]
 
@@ -189,7 +189,7 @@ def start_detached(runs: Path, study: Path) -> subprocess.Popen[bytes]:
     if being_run(runs) is not None:
         raise StudyError("A study is being run already: two at a time would measure each other.")
     make_own_directory(folder_of(runs))
-    _find_room(runs)
+    _find_space(runs)
     words = ("--runs-dir", str(runs), "study", "run", str(study))
     process = start_in_background(words, log_of(runs, study))
     with suppress(OSError):  # it runs all the same, and notes itself
@@ -197,10 +197,10 @@ def start_detached(runs: Path, study: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def _find_room(runs: Path) -> None:
+def _find_space(runs: Path) -> None:
     """Raise OSError where no run could begin: why not, its log would have no room to say."""
     with tempfile.TemporaryFile(dir=folder_of(runs)) as file:
-        file.write(bytes(_LEAST_ROOM))
+        file.write(bytes(_LEAST_SPACE))
         file.flush()
 
 

@@ -69,6 +69,30 @@ def test_that_a_device_that_is_too_small_is_named_in_words() -> None:
     assert "1 MiB" in text
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_that_a_narrow_terminal_shows_every_figure_of_memory_whole(width: int) -> None:
+    """At 40 columns a device had 1…, g… and sl…, and at 80 gradien…"""
+    memory = predict(SMALL, TWO_CARDS, FACTS)[0]
+    memories = [replace(memory, device=f"GPU:{index}") for index in range(4)]
+    whole = drawn(model_command.memory_table(memories))
+    tables = model_command.memory_tables(memories, width)
+    texts = [drawn(table) for table in tables]
+    assert max(len(line.rstrip()) for text in texts for line in text.splitlines()) <= width
+    assert sorted(" ".join(texts).split()) == sorted(
+        " ".join([whole, *[whole.splitlines()[0]] * (len(tables) - 1)]).split()
+    )
+    assert [drawn(each) for each in model_command.memory_tables(memories, 200)] == [whole]
+
+
+def test_that_a_narrow_terminal_cuts_no_name_of_a_layer(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(model_command.sys.stdout, "isatty", lambda: True, raising=False)
+    model_command._say(THREE_LAYERS, predict(SMALL, TWO_CARDS, FACTS), formulas=False)
+    told = capsys.readouterr().out
+    assert "…" not in told
+    assert drawn(model_command.layer_table(THREE_LAYERS.layers)).splitlines()[1].rstrip() in told
+
+
 def test_that_a_device_with_little_room_for_cudnn_neither_fits_nor_does_not() -> None:
     graph = replace(
         THREE_LAYERS, layers=tuple(replace(each, kind="LSTM") for each in THREE_LAYERS.layers)
