@@ -1,8 +1,9 @@
-"""The operations of a step on one of several cards that sum their gradients on the first of them.
+"""The operations of a step on one of several cards that sum their gradients on one device.
 
-Each gradient is sent to the first card, which receives those of all others, adds them up, and sends
-the sums back (`ReductionToOneDevice`). What is received arrives in a thread of its own, which goes
-on with the update: it may run beside the way back of other layers.
+The first card may do so: it receives the gradients of all others, adds them up, and sends the sums
+back (`ReductionToOneDevice`). What is received arrives in a thread of its own, which goes on with
+the update: it may run beside the way back of other layers. Or one device has all variables
+(central storage): then each card is sent their values, and changes none.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from gpu_studio.placement.liveness import Operation, Size
 
-SENDING, GATHERING = "GPU:sending", "GPU:gathering"
+SENDING, GATHERING, READING = "GPU:sending", "GPU:gathering", "GPU:reading"
 """The steps of such cards, among those of a model (`ModelFacts.steps`)."""
 GATHERED = 4
 """The replicas of a step that gathers gradients. With others the gradients of each count alike."""
@@ -34,6 +35,19 @@ def sending(operations: Sequence[Operation], gradients: frozenset[int]) -> Excha
 def gathering(operations: Sequence[Operation], gradients: frozenset[int]) -> Exchange:
     """The step on the card that receives the gradients of `GATHERED - 1` others."""
     return _exchanged(operations, gradients, GATHERED - 1)
+
+
+def reading(operations: Sequence[Operation], gradients: frozenset[int]) -> Exchange:
+    """The step on a card that has no variables: it is sent their values, and sends gradients.
+
+    The `operations` are those of such a card (`Graph.with_weights_sent`). It changes no variable.
+    """
+    made = [
+        place for place, each in enumerate(operations) if gradients & {x for x, _ in each.makes}
+    ]
+    here = [replace(each, writes=None) for each in operations[: 1 + max(made, default=-1)]]
+    sent = (Operation(takes=(x,)) for each in here for x, _ in each.makes if x in gradients)
+    return Exchange([*here, *sent], frozenset())
 
 
 def _exchanged(operations: Sequence[Operation], gradients: frozenset[int], others: int) -> Exchange:

@@ -14,7 +14,7 @@ from gpu_studio.placement.device_memory import (
     slot_words,
     with_total,
 )
-from gpu_studio.placement.exchange import GATHERED, GATHERING, SENDING
+from gpu_studio.placement.exchange import GATHERED, GATHERING, READING, SENDING
 from gpu_studio.placement.plan_facts import ModelFacts, ModelGraph
 from gpu_studio.placement.step_memory import ON_CARD, StepMemory
 from gpu_studio.placement.work import is_copied_to
@@ -45,9 +45,19 @@ def _trained(device: str, batch: int, model: ModelFacts, held: int) -> Predicted
         gradients=_gradients(model),
         activations=_activations(model, batch),
     )
-    ahead = 0 if device.startswith("CPU") else _AHEAD * _graph(model).input_bytes * batch
-    total = parts.weights.bytes + parts.slots.bytes + held + ahead
+    ahead = _ahead(device, batch, model)
+    total = parts.weights.bytes + parts.slots.bytes + held + ahead + _shapes(device, model)
     return with_total(parts, total, _MOMENTARY_WORDS + (_AHEAD_WORDS if ahead else ""))
+
+
+def _ahead(device: str, batch: int, model: ModelFacts) -> int:
+    return 0 if device.startswith("CPU") else _AHEAD * _graph(model).input_bytes * batch
+
+
+def _shapes(device: str, model: ModelFacts) -> int:
+    """What turns of loops keep of shapes: on cards no step knows how many samples come."""
+    kept = sum(layer.shape_bytes for layer in _graph(model).layers)
+    return 0 if device.startswith("CPU") else kept
 
 
 def mirrored_memory(
@@ -182,8 +192,12 @@ def _reader(name: str, home: str, batch: int, model: ModelFacts) -> PredictedMem
             0, f"nothing: logical CPUs share their memory, and the weights are on {home}"
         )
     elsewhere = replace(alone, weights=copy, slots=MemoryShare(0, f"nothing: they are on {home}"))
-    missing = alone.weights.bytes - copy.bytes + alone.slots.bytes
-    return with_total(elsewhere, alone.total - missing, _MOMENTARY_WORDS)
+    rehearsed = None if name.startswith("CPU") else model.steps.get(READING)
+    if rehearsed is None:
+        missing = alone.weights.bytes - copy.bytes + alone.slots.bytes
+        return with_total(elsewhere, alone.total - missing, _MOMENTARY_WORDS)
+    total = rehearsed.peak(batch) + _ahead(name, batch, model) + _shapes(name, model)
+    return with_total(elsewhere, total, _MOMENTARY_WORDS + _AHEAD_WORDS)
 
 
 def _reducing(alone: PredictedMemory, way: str, model: ModelFacts) -> PredictedMemory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.placement.exchange import GATHERED, gathering, sending
+from gpu_studio.placement.exchange import GATHERED, gathering, reading, sending
 from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.rehearsal import TensorKinds, on_card
 from gpu_studio.placement.step_memory import ON_CARD
@@ -76,3 +76,13 @@ def test_that_backward_operations_take_the_gradient_itself() -> None:
 def test_that_a_step_without_gradients_exchanges_nothing() -> None:
     assert sending(STEP, frozenset()).operations == list(STEP)
     assert gathering((), frozenset()).operations == []
+
+
+def test_that_a_card_without_variables_sends_its_gradients_and_changes_nothing() -> None:
+    """Its step ends with the last gradient; one that is sent is gone."""
+    averages = Operation(writes=Variable(2, MIB))
+    step = reading((averages, *STEP), GRADIENTS)
+    assert not any(each.writes for each in step.operations)
+    memory = on_card(step.operations, TensorKinds(), step.received)
+    assert memory.asked(1) == NEEDED + MIB
+    assert reading(STEP, frozenset()).operations == []

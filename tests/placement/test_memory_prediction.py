@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 
-from gpu_studio.placement.exchange import GATHERING, SENDING
+from gpu_studio.placement.exchange import GATHERING, READING, SENDING
 from gpu_studio.placement.layer_holds import Kernel, MetOutputs
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import (
@@ -540,6 +540,36 @@ def test_that_central_storage_keeps_the_slots_in_one_place() -> None:
     }
     assert cards["GPU:1"].weights.bytes == WEIGHTS
     assert "copy" in cards["GPU:1"].weights.formula
+
+
+def test_that_a_card_that_is_sent_the_weights_holds_what_was_rehearsed_of_such_steps() -> None:
+    """The weights are in the step: sent for each read, and gone after it."""
+    central = replace(plan("central_storage", batch=64), devices=DeviceSettings())
+    steps = {"GPU": STEP, READING: StepMemory((MemoryMoment(900_000),))}
+    facts = replace(FACTS, model=replace(MODEL, steps=steps))
+    found = predicted(central, facts, TWO_CARDS)
+    assert MODEL.graph is not None
+    assert found["GPU:0"].total == 900_000 + 2 * 32 * MODEL.graph.input_bytes
+    assert "the next two batches" in found["GPU:0"].other.formula
+
+
+def test_that_a_card_has_the_shapes_that_turns_of_loops_keep_and_a_cpu_does_not() -> None:
+    assert MODEL.graph is not None
+    first, *others = MODEL.graph.layers
+    looping = ModelGraph("one", (replace(first, shape_bytes=70_000), *others), input_bytes=400)
+    plain = replace(looping, layers=MODEL.graph.layers)
+
+    def totals(strategy: str, graph: ModelGraph, machine) -> dict[str, int]:
+        facts = PlanFacts(model=replace(MODEL, graph=graph, steps={"GPU": STEP, "CPU": STEP}))
+        spread = replace(plan(strategy), devices=DeviceSettings())
+        return {name: each.total for name, each in predicted(spread, facts, machine).items()}
+
+    for strategy in ("one_device", "mirrored", "central_storage"):
+        for machine in (TWO_CARDS, WITHOUT_CARDS):
+            with_them, without = (totals(strategy, x, machine) for x in (looping, plain))
+            for name, total in without.items():
+                more = 70_000 if total and name.startswith("GPU") else 0
+                assert with_them[name] == total + more
 
 
 def test_that_a_device_that_keeps_the_variables_may_train_as_well() -> None:

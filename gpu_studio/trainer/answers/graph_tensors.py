@@ -131,6 +131,20 @@ def collected(tensor: Any, batch: int, unread: frozenset[Any] = frozenset()) -> 
     return Size(size.fixed * turns, size.per_sample * turns, pieces=turns)
 
 
+def read_in_turns(tensor: Any, batch: int) -> Size:
+    """What a list holds of a variable's values that each turn of a loop reads and puts into it.
+
+    Where the variable is that is its own memory, and nothing besides; elsewhere they are copies.
+    """
+    if tensor.op.type not in LOOPS or tensor.dtype.name != "variant":
+        return NOTHING
+    element = _put(body_of(tensor.op).outputs[tensor.value_index])
+    if element is None or element.op.type != READING:
+        return NOTHING
+    turns = turns_of(tensor.op)
+    return Size(size_of(element, batch).fixed * turns, pieces=turns)
+
+
 def put_into_lists(loop: Any, batch: int, unread: frozenset[Any]) -> list[Any]:
     """Return what a turn puts into the lists of a loop that hold something."""
     inner = zip(loop.outputs, body_of(loop).outputs, strict=True)

@@ -55,8 +55,9 @@ class LayerCosts:
 class StepCosts:
     """Every layer's costs by its path, and what the step holds on a "CPU" and on a "GPU".
 
-    Also on one that sends its gradients, on one that gathers those of others, and on one that
-    takes micro-batches in turn. Each step is rehearsed when it is asked for.
+    Also on one that sends its gradients, on one that gathers those of others, on one that is sent
+    the weights, and on one that takes micro-batches in turn. Each step is rehearsed when it is
+    asked for.
     """
 
     layers: dict[str, LayerCosts]

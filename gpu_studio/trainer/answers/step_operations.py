@@ -33,6 +33,7 @@ from gpu_studio.trainer.answers.graph_tensors import (
     in_list,
     only_read,
     put_into_lists,
+    read_in_turns,
     root,
     shared_inputs,
     size_of,
@@ -163,6 +164,25 @@ class Graph:
                 own, before = operations[place].scratch, _ahead(op, self.batch)
                 scratch = Size(own.fixed, own.per_sample + before)
                 operations[place] = replace(operations[place], scratch=scratch)
+        return operations
+
+    def with_weights_sent(self) -> list[Operation]:
+        """Return the operations on a card to which another device sends the weights' values.
+
+        They are sent for each read, as soon as a step begins: of a table in which two layers look
+        rows up there are two copies. Each turn of a loop reads anew, and leaves what it read in
+        lists for the way back. Shapes are known without.
+        """
+        operations = self.with_turns_ahead()
+        for place, op in enumerate(self.operations):
+            own = operations[place]
+            if op.type == READING and any(x.type != "Shape" for x in op.outputs[0].consumers()):
+                sent = (self.numbers[op.outputs[0].ref()], size_of(op.outputs[0], self.batch))
+                operations[place] = replace(own, makes=(sent,), reads=None)
+            elif op.type in LOOPS:
+                read = {self.numbers[x.ref()]: read_in_turns(x, self.batch) for x in op.outputs}
+                found = ((x, read[x] if read[x] != NOTHING else size) for x, size in own.makes)
+                operations[place] = replace(own, makes=tuple(found))
         return operations
 
     def filters_first(self) -> list[Operation]:

@@ -6,7 +6,7 @@ moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, partial
@@ -14,7 +14,15 @@ from typing import Any
 
 import msgspec
 
-from gpu_studio.placement.exchange import GATHERING, SENDING, Exchange, gathering, sending
+from gpu_studio.placement.exchange import (
+    GATHERING,
+    READING,
+    SENDING,
+    Exchange,
+    gathering,
+    reading,
+    sending,
+)
 from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds, MetOutputs
 from gpu_studio.placement.rehearsal import EachOf, TensorKinds, on_card, on_cpu
@@ -286,8 +294,7 @@ class _Step:
         marks = replace(marks, constants=constants_of(self._trace.graph), splits=splits)
         on_one = cache(graph.with_turns_ahead)
 
-        def exchanging(kind: Callable[..., Exchange], *, late: bool = False) -> StepMemory:
-            exchange = kind(on_one(), gradients)
+        def exchanging(exchange: Exchange, *, late: bool = False) -> StepMemory:
             return on_card(exchange.operations, marks, exchange.received, late=late)
 
         def taking_turns() -> StepMemory:
@@ -297,8 +304,9 @@ class _Step:
         on_a_cpu = {"CPU": partial(self._on_cpu, marks, each_beside if at_once else map)}
         on_cards = {
             "GPU": lambda: on_card(on_one(), marks),
-            SENDING: lambda: exchanging(sending, late=True),
-            GATHERING: lambda: exchanging(gathering),
+            SENDING: lambda: exchanging(sending(on_one(), gradients), late=True),
+            GATHERING: lambda: exchanging(gathering(on_one(), gradients)),
+            READING: lambda: exchanging(reading(graph.with_weights_sent(), gradients)),
             IN_TURN: taking_turns,
         }
         if not at_once:

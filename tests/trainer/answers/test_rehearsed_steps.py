@@ -26,7 +26,7 @@ def test_that_a_step_is_rehearsed_once_and_only_for_the_devices_that_are_asked_a
     assert rehearsed == []
     assert steps["GPU"] == steps["GPU"] == StepMemory()
     assert rehearsed == ["on_card"]
-    assert len(dict(steps)) == len(steps) == len(rehearsed) == 5
+    assert len(dict(steps)) == len(steps) == len(rehearsed) == 6
     assert rehearsed.count("on_cpu") == 1
 
 

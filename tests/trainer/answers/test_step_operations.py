@@ -76,6 +76,45 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     assert sum(added_up_bytes(op, SAMPLES) for op in graph.operations) == gradients
 
 
+def test_that_a_card_without_weights_is_sent_them_for_each_read_and_in_each_turn_of_a_loop():
+    """Central storage: traces showed two copies of a table, and forty of a GRU's kernels."""
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.placement.liveness import NOTHING, Size
+    from gpu_studio.trainer.answers.graph_tensors import LOOPS, READING
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    table, layer = keras.layers.Embedding(30, 5), keras.layers.SimpleRNN(6)
+    table.build((None, 7))
+    layer.build((None, 7, 5))
+    weights = [x.value for x in (*table.trainable_variables, *layer.trainable_variables)]
+
+    @tf.function(autograph=False)
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(table(x) + table(y), training=True))
+        read = tf.raw_ops.ReadVariableOp(resource=weights[0].handle, dtype=tf.float32)
+        found = [tf.convert_to_tensor(each) for each in tape.gradient(loss, weights)]
+        return [*found, tf.raw_ops.Shape(input=read)]
+
+    kinds = [tf.TensorSpec((SAMPLES, 7), tf.int32)] * 2
+    graph = Graph(step.get_concrete_function(*kinds).graph, SAMPLES)
+    here, sent = graph.with_turns_ahead(), graph.with_weights_sent()
+
+    def made(operations, types):
+        some = zip(graph.operations, operations, strict=True)
+        return [size for op, each in some if op.type in types for _, size in each.makes]
+
+    # None for who asks for the shape of the table.
+    assert made(sent, {READING}).count(Size(30 * 5 * 4)) == 2
+    assert made(sent, {READING}).count(NOTHING) == 1
+    assert set(made(here, {READING})) == {NOTHING}
+    kernels = [Size(7 * 5 * 6 * 4, pieces=7), Size(7 * 6 * 6 * 4, pieces=7)]
+    assert sorted({*made(sent, LOOPS)} - {*made(here, LOOPS)}) == kernels
+    assert sum(each.reads is not None for each in sent) == 1
+
+
 def test_that_gradients_of_the_turn_that_runs_are_among_those_that_wait():
     """With a few samples they are more than all else that a turn holds, and were there twice."""
     import keras
