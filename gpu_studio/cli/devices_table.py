@@ -91,7 +91,7 @@ def _memory(used: object, total: object, why: str) -> tuple[RenderableType, Rend
         return "", Text(why, "dim")
     if not isinstance(total, int):
         return "", size(used * MIB)
-    text = Text(used_of(used, total), no_wrap=True)
+    text = Text(used_of(used, total))
     return ProgressBar(total=total, completed=used, width=BAR), text
 
 

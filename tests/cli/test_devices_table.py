@@ -51,3 +51,13 @@ def test_that_memory_stands_beside_its_title_where_no_bar_can_be_seen(bars) -> N
 
     assert (heads.index("memory") + len("memory") == host.index("GiB") + len("GiB")) != bars
     assert host.index("0.7") - host.index("this computer") > (30 if bars else 13)
+
+
+@pytest.mark.parametrize("width", [44, 60, 80])
+def test_that_no_figure_of_memory_is_cut_however_little_space_there_is(width) -> None:
+    """At 60 columns 21.2 of 79.6 GiB were 21.2 / 7."""
+    made, out = picture(), io.StringIO()
+    made.apply(Host(time=1.0, cpu_percent=100.0, memory_used_mib=21709, memory_total_mib=81510))
+    Console(file=out, width=width).print(screen(made))
+    for words in ("21.2", "79.6", "GiB", "100"):
+        assert words in out.getvalue()
