@@ -80,9 +80,11 @@ _NAMES: Final = 11
 _MINUS: Final = "\u2212"
 _COUNTED: Final = {
     "allocator": "TensorFlow's allocator",
-    "host": "all logical CPUs",
+    "host": "all logical CPUs, and data that lie ready",
     "variables": "variables only",
 }
+_BESIDE: Final = {"host": ", with data that lie ready", "variables": " of variables"}
+"""What the peak of a device is of, where it is not that of its steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +222,8 @@ def _memory(run: RunFigures) -> Iterator[Fact]:
     for device in dict.fromkeys([*run.peaks, *run.predicted]):
         peak, limit = run.peaks.get(device), run.limits.get(device)
         foreseen, counted = run.predicted.get(device), run.counted.get(device, "")
-        part = counted == "variables"
-        line = f"{size(peak)}{' of variables' if part and peak is not None else ''}"
+        part, beside = counted == "variables", _BESIDE.get(counted, "")
+        line = f"{size(peak)}{beside if peak is not None else ''}"
         yield Fact(MEMORY, "peak", size(peak), peak, device, line)
         if foreseen is not None:
             # Of a logical CPU only the variables are counted: no part of a whole step's memory.

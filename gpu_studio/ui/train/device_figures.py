@@ -29,7 +29,7 @@ from gpu_studio.ui.train.readout import NONE_YET, DeviceTable
 MEMORY_SOURCES = {
     "allocator": "in use by TensorFlow's allocator",
     "variables": "variables placed on this logical CPU",
-    "host": "host arena, all logical CPUs together",
+    "host": "host arena, all logical CPUs together and data that lie ready",
 }
 
 

@@ -70,6 +70,8 @@ def test_that_the_variables_of_a_logical_cpu_are_not_held_against_a_whole_step(f
         told(on_cpu)["Peak memory"]["CPU:0"]
         == "4 MiB of variables, 8 MiB predicted for a whole step"
     )
+    host = replace(on_cpu, peaks={"host": 16 * MIB}, counted={"host": "host"})
+    assert told(host)["Peak memory"]["host"] == "16 MiB, with data that lie ready"
     bound = replace(on_cpu, prediction=Prediction(bytes={"CPU:0": 8 * MIB}, bounds=("CPU:0",)))
     assert ", at most 8 MiB predicted for a whole step" in told(bound)["Peak memory"]["CPU:0"]
 
