@@ -118,6 +118,8 @@ Rehearsed = dict[int, list[MemoryHistory]]
 """The steps of a graph, by the samples of a batch for which they are simulated."""
 EachOf = Callable[[Callable[[int], float], Sequence[int]], Iterable[float]]
 """What computes something of each of several batches, as `map` does."""
+Processes = tuple[Rehearsed, Mapping[int, int]]
+"""Steps, and for these batches in how many processes they are simulated, if not in `PROCESSES`."""
 Found = Callable[[int], Sequence[Arena]]
 """The arenas in any of which a step of so many samples may find its memory."""
 
@@ -197,8 +199,8 @@ def on_cpu(
 
     Memory regions are added as needed. If the graph holds more as TensorFlow has `rewritten` it,
     or it is `sure` that real steps have the factors that it moves where it has them, steps of that
-    are rehearsed too, in processes of their own. So are those in the order of the operations' ranks
-    where they hold more. The fullest counts.
+    are rehearsed too, in processes of their own. So are those in the order of the operations'
+    ranks, in one of the processes, or in more of them where they hold more. The fullest counts.
     Small pieces are there from before: constants, and each variable's handle (`VarHandleOp`). What
     an allocator gives out is computed by `each_of` batch, all of which may be computed at once.
     """
@@ -208,12 +210,15 @@ def on_cpu(
         rehearsed.append(_in_threads(*rewritten, others, threads))
     certain = len(rehearsed) if sure else 1
     ranked = _in_threads(*traced, marks, threads, IN_RANKS) if marks.ranks else {}
-    if more := _more_of(ranked, rehearsed):
-        rehearsed.insert(0, rehearsed[0] | more)
+    processes: list[Processes] = [(each, {}) for each in rehearsed]
+    if ranked:
+        fuller = _fuller(ranked, rehearsed)
+        processes[0] = rehearsed[0], dict.fromkeys(ranked, PROCESSES - 1)
+        processes.insert(0, (ranked, dict.fromkeys(ranked, 1) | dict.fromkeys(fuller, PROCESSES)))
         certain += 1
     # What differs from step to step is for the most part weights that are copied and moved.
     found = _found_on_cpu(operations, marks)
-    return _memory(operations, marks, rehearsed, found, certain, each_of)
+    return _memory(operations, marks, processes, found, certain, each_of)
 
 
 def _found_on_cpu(operations: Sequence[Operation], marks: TensorKinds) -> Found:
@@ -245,18 +250,17 @@ def _holds_more(some: Timed, others: Timed, marks: TensorKinds, threads: int) ->
     return any(more.asked(batch) > MORE * less.asked(batch) for batch in REHEARSED)
 
 
-def _more_of(some: Rehearsed, others: Sequence[Rehearsed]) -> Rehearsed:
-    """Of some steps those for the batches for which they hold more than all others."""
+def _fuller(some: Rehearsed, others: Sequence[Rehearsed]) -> list[int]:
+    """The batches for which some steps hold more than all others."""
 
     def asked(steps: Rehearsed, batch: int) -> int:
         held = {moment for run in steps[batch] for moment in run.held}
         return max((fixed + of_each * batch for fixed, of_each, *_ in held), default=0)
 
-    return {
-        batch: runs
-        for batch, runs in some.items()
-        if asked(some, batch) > MORE * max(asked(each, batch) for each in others)
-    }
+    def most(batch: int) -> int:
+        return max(asked(each, batch) for each in others)
+
+    return [batch for batch in some if asked(some, batch) > MORE * most(batch)]
 
 
 def _in_threads(
@@ -306,12 +310,12 @@ def _step(operations: Sequence[Operation], marks: TensorKinds) -> StepGraph:
 def _memory(
     operations: Sequence[Operation],
     marks: TensorKinds,
-    rehearsed: Sequence[Rehearsed],
+    processes: Sequence[Processes],
     found: Found,
     certain: int,
     each_of: EachOf,
 ) -> StepMemory:
-    """Of the `rehearsed` steps, the fullest.
+    """Of the steps of all `processes`, the fullest.
 
     They find memory in any of the arenas that are `found` by a step of so many samples. The margin
     is on what is there already, too, and larger on the variables that a step changes. What comes
@@ -320,10 +324,10 @@ def _memory(
     them (convolutions with gelu).
     """
     asking = [
-        {batch: [requested(run) for run in runs] for batch, runs in each.items()}
-        for each in rehearsed
+        ({batch: [requested(run) for run in runs] for batch, runs in steps.items()}, some)
+        for steps, some in processes
     ]
-    every = (run for each in rehearsed for runs in each.values() for run in runs)
+    every = (run for steps, _ in processes for runs in steps.values() for run in runs)
     steps = highest(MemoryMoment(*each) for each in dict.fromkeys(h for r in every for h in r.held))
     sizes = [size for each in operations for tensor, size in each.makes if tensor in marks.batch]
     beside = max(each.used for each in found(LOOKED_AT))
@@ -334,7 +338,7 @@ def _memory(
         there = [size.bytes(batch) for size in sizes]
         arenas = found(batch)
         full = sum(there) + max(each.used for each in arenas)
-        most = [full + _most(each, batch, there, arenas) for each in asking]
+        most = [full + _most(each, batch, there, arenas, some) for each, some in asking]
         known = max(most[:certain])
         return max(UNREHEARSED * known + more_of_them, *most) - beside
 
@@ -349,11 +353,17 @@ def _most(
     batch: int,
     there: Sequence[int],
     found: Sequence[Arena],
+    processes: Mapping[int, int],
 ) -> int:
-    """The most that is allocated in a step of `batch` samples, in any of so many processes."""
-    alike = max((each for each in requests if each <= batch), default=min(requests))
+    """The most that is allocated in a step of `batch` samples, in any of so many processes.
+
+    Nothing if such steps are not simulated.
+    """
+    alike = max((each for each in REHEARSED if each <= batch), default=REHEARSED[0])
+    if alike not in requests:
+        return 0
     asked = [(each, each.units(batch)) for each in requests[alike]]
-    orders = _orders(asked)
+    orders = _orders(asked, processes.get(alike, PROCESSES))
     return max(_given_out(order, asked, way.copy(), there) for order in orders for way in found)
 
 
@@ -389,11 +399,11 @@ def _sampled(
     return sorted(known.items())
 
 
-def _orders(steps: Sequence[Asked]) -> list[list[int]]:
+def _orders(steps: Sequence[Asked], processes: int) -> list[list[int]]:
     """The order of the steps in each simulated process, by number."""
     chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
     numbers = range(len(steps))
-    return [chance.sample(numbers, len(steps)) for _ in range(min(PROCESSES, len(steps)))]
+    return [chance.sample(numbers, len(steps)) for _ in range(min(processes, len(steps)))]
 
 
 def _given_out(

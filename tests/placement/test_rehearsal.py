@@ -365,8 +365,16 @@ def test_that_threads_of_a_card_alone_get_on_alike_and_beside_others_one_may_wai
     assert beside.asked(1) == len(many) * MIB > alone.asked(1)
 
 
-def test_that_steps_in_the_order_of_a_run_count_where_they_hold_more() -> None:
-    """The thread goes on with the gradient of an input, and leaves those of filters for later."""
+def test_that_steps_in_the_order_of_a_run_count_where_they_hold_more(monkeypatch) -> None:
+    """The thread goes on with the gradient of an input, and leaves those of filters for later.
+
+    In one of the processes they are simulated in any case: memory lies otherwise in them.
+    """
+    processes: list[dict[int, int]] = []
+    most = rehearsal._most
+    monkeypatch.setattr(
+        rehearsal, "_most", lambda *about: processes.append(about[-1]) or most(*about)
+    )
     layers = 4
     start = Operation(makes=((0, Size(MIB)),))
     step, chain = [start], 0
@@ -385,8 +393,16 @@ def test_that_steps_in_the_order_of_a_run_count_where_they_hold_more() -> None:
         kinds = replace(results, ranks=ranks)
         return on_cpu(step, lambda _batch: [0.001] * len(step), kinds, threads=1)
 
+    def processes_of(ranks: list[int]):
+        processes.clear()
+        memory(ranks)
+        return processes[:2]
+
     as_made = memory([])
     assert as_made.asked(8) < 3 * MIB
     assert memory(filters_last) == as_made
     assert memory(inputs_last).asked(8) > layers * MIB
     assert memory(inputs_last).peak(8) >= UNREHEARSED * layers * MIB
+    assert processes_of([]) == [{}, {}]
+    assert processes_of(filters_last) == [{8: 1, 64: 1}, {8: 2, 64: 2}]
+    assert processes_of(inputs_last) == [{8: 3, 64: 3}, {8: 2, 64: 2}]
