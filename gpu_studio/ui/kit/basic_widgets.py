@@ -6,6 +6,7 @@ the end move the keyboard focus between the widgets of a window.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import Final, Literal
 
@@ -37,19 +38,49 @@ def _font_role(role: Role) -> FontRole:
 _MOST_WIDTHS = 32
 
 
+_FROM_LEFT: Final = "\u200e"
+_FROM_RIGHT: Final = ("R", "AL")
+
+
+def _from_left(text: str) -> str:
+    """`text`, marked where Qt would write a sentence or a title of ours from right to left.
+
+    Qt goes by the first letter, and a number before it is none.
+    """
+    if text.isascii():
+        return text
+    directions = [unicodedata.bidirectional(letter) for letter in text]
+    first = next((each for each in directions if each in ("L", *_FROM_RIGHT)), "L")
+    return (
+        f"{_FROM_LEFT}{text}"
+        if first != "L" and ("L" in directions or directions[0] != first)
+        else text
+    )
+
+
 class Label(QLabel):
     """A line of plain text in one role.
 
-    Text is never interpreted as rich text, so a name with `<` is shown as it is.
+    Text is never interpreted as rich text, so a name with `<` is shown as it is. A sentence with a
+    name that is written from right to left runs from left to right all the same.
     """
 
     def __init__(self, text: str = "", role: Role = "text", parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
+        super().__init__(parent)
+        self.setText(text)
         self._laid_out: object = None
         self._heights: dict[int, int] = {}
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setProperty("role", role)
         self.setFont(font(_font_role(role)))
+
+    def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
+        """Show this text."""
+        super().setText(_from_left(text))
+
+    def text(self) -> str:
+        """The text, as it was given."""
+        return super().text().removeprefix(_FROM_LEFT)
 
     def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
         """As high as Qt finds it, which lays the text out anew for each question of a layout."""

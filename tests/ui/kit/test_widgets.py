@@ -15,6 +15,7 @@ from gpu_studio.ui.kit.basic_widgets import (
     CardFrame,
     Elided,
     Label,
+    Paragraph,
     PrimaryButton,
     show_if,
 )
@@ -300,3 +301,27 @@ def test_that_what_is_hidden_does_not_hand_its_focus_to_the_field_that_comes_nex
     assert not following.hasFocus()
     show_if(group if is_part else first, True)
     assert first.isVisible()
+
+
+@pytest.mark.parametrize("kind", [Label, Paragraph, Elided])
+def test_that_a_sentence_with_a_name_from_right_to_left_begins_at_the_left(qtbot, kind) -> None:
+    """A message was '.has started' at its left, and the number of the run at its right."""
+    for text, from_left in (
+        ("#14 קצת עברית has started.", True),
+        ("#14 קצת עברית", True),
+        ("קצת עברית", False),
+        ("digits", True),
+        ("Größe", True),
+    ):
+        label = kind(text)
+        qtbot.addWidget(label)
+        assert label.text() == text
+        label.resize(600, 30)
+        drawn = label.grab().toImage()
+        background = drawn.pixelColor(drawn.width() // 2, 1)
+        ink = [
+            x
+            for x in range(drawn.width())
+            if any(drawn.pixelColor(x, y) != background for y in range(drawn.height()))
+        ]
+        assert (ink[0] < drawn.width() // 3) == (from_left or kind is Elided)
