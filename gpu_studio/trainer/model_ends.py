@@ -182,10 +182,11 @@ def _input_name(path: Path) -> str:
     return path[0] if len(path) == 1 and isinstance(path[0], str) else "_".join(map(str, path))
 
 
-def as_graph(made: keras.Model, samples: Any, shapes: Any) -> keras.Model:
+def as_graph(made: keras.Model, samples: Any, shapes: Any, size: int | None = None) -> keras.Model:
     """Return a model that is a graph: the model itself, or one of which it is the only layer.
 
-    `samples` are a few of the data's, `shapes` the structure of their shapes.
+    `samples` are a few of the data's, `shapes` the structure of their shapes. Every batch has
+    `size` samples, if that is known.
     """
     if isinstance(made, keras.Sequential) and not is_nested(samples):
         if not made.built:
@@ -195,21 +196,34 @@ def as_graph(made: keras.Model, samples: Any, shapes: Any) -> keras.Model:
         return _whole(made, samples)
     # Called on numbers first, so that its layers create their weights however it calls them.
     _call(made, samples)
+    try:
+        inputs = _inputs(samples)
+        outputs = made(inputs)
+    except Exception:
+        if size is None:
+            raise
+        # Its author may reckon with the size, which `fit` lets it see: tf.zeros((x.shape[0], 3)).
+        inputs = _inputs(samples, size)
+        outputs = made(inputs)
+    graph = keras.Model(inputs, outputs, name=made.name)
+    # As `fit` calls the model itself: see `call_as_fit`.
+    graph._call_has_training_arg = made._call_has_training_arg  # noqa: SLF001
+    return graph
+
+
+def _inputs(samples: Any, size: int | None = None) -> Any:
     several = len(flat(samples)) > 1 or is_nested(samples)
     found = [
         keras.Input(
             each.shape[1:],
+            batch_size=size,
             # A layer casts floats to its own type before it calls, and nothing else.
             dtype=None if each.dtype.kind == "f" else type_name(each.dtype),
             name=_input_name(path) if several else "inputs",
         )
         for path, each in leaves(samples)
     ]
-    inputs = keras.tree.pack_sequence_as(samples, found)
-    graph = keras.Model(inputs, made(inputs), name=made.name)
-    # As `fit` calls the model itself: see `call_as_fit`.
-    graph._call_has_training_arg = made._call_has_training_arg  # noqa: SLF001
-    return graph
+    return keras.tree.pack_sequence_as(samples, found)
 
 
 def _whole(graph: keras.Model, samples: Any) -> keras.Model:

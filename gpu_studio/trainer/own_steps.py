@@ -20,6 +20,7 @@ from tensorflow.python.distribute.values import PerReplicaSpec
 from gpu_studio.contract import Log, Warned
 from gpu_studio.contract.events import Event
 from gpu_studio.trainer.curves import curves_of
+from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.input_wait import moment_after
 from gpu_studio.trainer.keras_objects import Objective
 from gpu_studio.trainer.layer_state import DRAWS_PER_STEP, BatchPart
@@ -108,16 +109,17 @@ class OwnSteps(CompiledProgram):
             if self._replicas > 1:
                 update_by_sums(optimizer, self.strategy)
 
-    def prepare(self, given: tuple[Any, Any, Any], *, evaluates: bool) -> Iterator[Log | Warned]:
+    def prepare(self, samples: Split, held_out: Split | None) -> Iterator[Log | Warned]:
         """Trace the steps, by which everything that is still to be built is built.
 
-        `given` are samples, targets and weights of a sample or more. Yields what deserves a
+        It trains on `samples`, and evaluates those `held_out`, if any. Yields what deserves a
         warning. Raises UserCodeError for steps that return no logs, and what the steps raise.
         """
+        given = samples.given(slice(1))
         self._build(given)
         losses: set[tuple[int | None, ...]] = set()
         with watched_loss(self.model, losses), noting_results(self._metrics, self._found):
-            traced = self._traced(TRAIN_STEP, given)
+            traced = self._traced(TRAIN_STEP, given, samples.size)
         results = (metric for metric, _ in self._results[TRAIN_STEP])
         names = (entry.name for entry in self.entries[TRAIN_STEP])
         logs = dict(zip(names, results, strict=True))
@@ -127,9 +129,9 @@ class OwnSteps(CompiledProgram):
         yield from named_as_metrics(self.model, logs)
         yield from warnings_on(self.model, self._replicas, traced.graph)
         yield from events_of_arrays(self.model, TRAIN_STEP, self.entries[TRAIN_STEP])
-        if evaluates:
+        if held_out:
             try:
-                self._traced(TEST_STEP, given)
+                self._traced(TEST_STEP, given, held_out.size)
             except Exception as error:
                 if is_own(self.model, TEST_STEP) or not is_own(self.model, TRAIN_STEP):
                     raise
@@ -160,9 +162,18 @@ class OwnSteps(CompiledProgram):
             keras.src.backend.compute_output_spec(self.model.train_step, kinds)
         self._only_builds = False
 
-    def _traced(self, kind: str, given: tuple[Any, Any, Any]) -> Any:
+    def _traced(self, kind: str, given: tuple[Any, Any, Any], size: int | None) -> Any:
+        try:
+            return self._traced_for(kind, given, None)
+        except Exception:
+            if size is None or self._replicas > 1:
+                raise
+            # The step may reckon with the size, which `fit` lets it see, as with images.shape[0].
+            return self._traced_for(kind, given, size)
+
+    def _traced_for(self, kind: str, given: tuple[Any, Any, Any], size: int | None) -> Any:
         samples = tf.nest.map_structure(
-            lambda each: tf.TensorSpec((None, *each.shape[1:]), tf.as_dtype(each.dtype)), given
+            lambda each: tf.TensorSpec((size, *each.shape[1:]), tf.as_dtype(each.dtype)), given
         )
         batch = (*samples, tf.TensorSpec((None,), tf.float32))
         if self._replicas > 1:

@@ -311,8 +311,7 @@ def _own_steps(
     given = spread.strategy, model, plan.training.seed, *_recorded_on(tell, team, spread, logical)
     classes = keras_objects.class_weights(plan.training, dataset)
     program = OwnSteps(*given, class_weight=classes, compiled=by)
-    held_out = bool(dataset.validation or dataset.test)
-    for warned in program.prepare(dataset.train.given(slice(1)), evaluates=held_out):
+    for warned in program.prepare(dataset.train, dataset.validation or dataset.test):
         tell(warned)
     return program
 

@@ -222,6 +222,14 @@ WRONG = {
         "if len(sys.argv) < 2:\n  print('Wanted: a file of data')\n  sys.exit()\n"
         "keras.Sequential([]).fit(sys.argv[1])\n"
     ),
+    "misses a file": (
+        "import os, keras, tensorflow as tf\n"
+        "def main():\n"
+        "  if not os.path.exists('teacher.keras'):\n"
+        "    print('No teacher at teacher.keras')\n    return\n"
+        "  with tf.GradientTape(): keras.Sequential([]).fit(1)\n"
+        "main()\n"
+    ),
 }
 TOLD = {
     "by batches": "wrong_0.py ended before it called the fit of a model.",
@@ -233,6 +241,9 @@ TOLD = {
     ),
     "prints what it wants": (
         "ended by sys.exit() before it called the fit of a model: Wanted: a file of data"
+    ),
+    "misses a file": (
+        "ended before it called the fit of a model, and said last: No teacher at teacher.keras"
     ),
     "fails": "line 2",
     "makes a folder": "wrong_5.py stopped in line 2 with FileExistsError",

@@ -16,7 +16,7 @@ from platformdirs import user_cache_path
 from gpu_studio import __version__
 from gpu_studio.contract import make_private_directory, read_json, write_private
 
-FORMAT = 52
+FORMAT = 53
 """Goes up when the same question is answered otherwise within one version of the program."""
 _LARGEST = 64 * 1024 * 1024
 MOST_KEPT = 32

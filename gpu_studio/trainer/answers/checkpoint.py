@@ -319,7 +319,7 @@ def _own_program(built: Rebuilt) -> Any:
     training, model = built.plan.training, built.model
     compile_as_planned(name_of(built.plan.model), model, training, keras.optimizers.SGD)
     program = OwnSteps(tf.distribute.get_strategy(), model, training.seed, device=built.devices[0])
-    said = program.prepare(built.dataset.train.given(slice(1)), evaluates=True)
+    said = program.prepare(built.dataset.train, built.dataset.train)
     noticed = [each for each in said if isinstance(each, Warned)]
     if not program.evaluates:
         raise TrainerError(noticed[-1].message, [noticed[-1].suggestion])

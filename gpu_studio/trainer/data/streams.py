@@ -102,6 +102,11 @@ class Stream:
         return self.rows[0] if self.rows else None
 
     @property
+    def size(self) -> int | None:
+        """How many samples every batch has, if their types say so: what drops the remainder."""
+        return None
+
+    @property
     def spec(self) -> Any:
         """The types and shapes of a batch, None where an axis differs or is not known."""
         raise NotImplementedError
@@ -317,6 +322,13 @@ class DatasetStream(Stream):
         if self.batched:
             return self._data.element_spec
         return self._data.batch(1).element_spec
+
+    @property
+    def size(self) -> int | None:
+        """As of `Stream`."""
+        specs = [s for s in tf.nest.flatten(self._data.element_spec) if hasattr(s, "shape")]
+        firsts = {s.shape[0] if s.shape.rank else None for s in specs}
+        return firsts.pop() if self.batched and len(firsts) == 1 else None
 
     @property
     def runs_python(self) -> bool:

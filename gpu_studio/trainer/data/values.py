@@ -61,6 +61,12 @@ class Split:
     streamed: bool = False
     lacking: tuple[Lacking, ...] = ()
 
+    @property
+    def size(self) -> int | None:
+        """How many samples each batch of its stream has, if that is known before they come."""
+        found: int | None = None if self.stream is None else self.stream.size
+        return found
+
     def seen(self, places: Any) -> Any:
         """Return the samples at these places in the split, a NumPy index, as a model sees them.
 

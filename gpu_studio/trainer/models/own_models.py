@@ -88,10 +88,10 @@ def python_model(
     check_steps(function.name, made)
     if "seed" in function.arguments and "seed" not in options:
         given_seed(PurePath(function.name).name, made, function.default_of("seed"), seed)
-    samples = dataset.train.seen(slice(1))
+    samples, size = dataset.train.seen(slice(1)), dataset.train.size
     if own_in_steps(made):
         return built(made, dataset.train.given(slice(1)))
-    model = function.guarded(lambda: as_graph(made, samples, dataset.sample_shape))
+    model = function.guarded(lambda: as_graph(made, samples, dataset.sample_shape, size))
     check_shapes(function.name, model, dataset)
     came_from(model, function.guarded)
     return model
@@ -337,7 +337,9 @@ def _never_training(name: str, model: keras.Model) -> Iterator[ModelNote]:
     if model._call_has_training_arg or own_in_steps(model):  # noqa: SLF001 (no public name)
         return
     layers = model._flatten_layers()  # noqa: SLF001 (no public name)
-    if found := [each.name for each in layers if isinstance(each, _OF_TRAINING)]:
+    work = (each for each in layers if isinstance(each, _OF_TRAINING))
+    # Attention has a Dropout also where nothing is dropped.
+    if found := [each.name for each in work if getattr(each, "rate", 1)]:
         yield ModelNote(
             "call without training",
             f"The call of {name} takes no training, so that its {listed(found)} work as in "

@@ -99,6 +99,10 @@ _ADVICE = (
         "A script is in no package, for Python either: import without the dot before the name.",
     ),
     (
+        r"^URL fetch failure on \S*/tf-keras-datasets/",
+        "It wants to download data: bring that file to ~/.keras/datasets.",
+    ),
+    (
         r"^URL fetch failure",
         "It wants to download: bring that file to ~/.keras/models, or build with weights=None.",
     ),

@@ -126,7 +126,7 @@ def _run(admitted: Admitted, arguments: Sequence[str], number: int) -> Found:
     if found is None and trained:
         raise ran_out(admitted, number, trained)
     if found is None:
-        raise ended_without_fit(admitted, None, "")
+        raise ended_without_fit(admitted, None, shown.last)
     found[1][_STRATEGY] = makes
     return found
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gpu_studio.plan import listed, printable
-from gpu_studio.plan.scripts import BY_HAND
+from gpu_studio.plan.scripts import BY_HAND, fit_in
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import Admitted
 
@@ -59,6 +59,10 @@ def _words(said: str, *, by_place: bool = False) -> str:
     )
 
 
+_OF_SHELLS = (b"sys.argv", b"argparse", b"add_argument", b"absl", b"click", b"fire", b"typer")
+"""A script that takes words of a shell mentions one of these."""
+
+
 def ended_without_fit(admitted: Admitted, ended: SystemExit | None, said: str) -> UserCodeError:
     """Return why a script that has ended, by this exception if any, came to no `fit`.
 
@@ -69,13 +73,23 @@ def ended_without_fit(admitted: Admitted, ended: SystemExit | None, said: str) -
         code = printable(next(filter(None, map(str.strip, reversed(code.splitlines()))), ""))
     how = "" if ended is None else f" by sys.exit({'' if code is None else code})"
     # argparse and the like say what they lack, and end with a number; others print it.
-    why = f": {said}" if said and not isinstance(code, str) and ended is not None else "."
+    why = f": {said}" if said and not isinstance(code, str) else "."
+    if ended is None and said:
+        why = f", and said last: {said}"
     by_place = b"sys.argv" in admitted.text and b"add_argument" not in admitted.text
-    advice = [_words(said, by_place=by_place)]
-    by_hand = any(each in admitted.text for each in (b"train_on_batch", b"GradientTape"))
+    advice = [_words("" if ended is None else said, by_place=by_place)]
+    by_batches, by_tape = (each in admitted.text for each in (b"train_on_batch", b"GradientTape"))
+    call = fit_in(admitted.text) if ended is None and not by_batches else None
     if code:
         advice.append(_TWICE)
-    elif by_hand or not said:
+    elif call:
+        asks = any(each in admitted.text for each in _OF_SHELLS)
+        other_way = (
+            f"It went another way than to its call of fit in line {call.line}: look for what it "
+            "reads and did not find, and for conditions that do not hold."
+        )
+        advice = [other_way, *advice * asks, *[f"{BY_HAND}."] * by_tape]
+    elif by_batches or by_tape or not said:
         advice.insert(0, f"{BY_HAND}.")
     return UserCodeError(
         f"{admitted.path.name} ended{how} before it called the fit of a model{why}", advice

@@ -313,3 +313,13 @@ def test_that_a_script_whose_model_is_not_compiled_is_told_that_fit_would_refuse
     found = [each.text for each in said if each.name == "fit without compile"]
     assert len(found) == told
     assert all("own.py calls fit in line 3, but the model is not" in each for each in found)
+
+
+def test_that_data_that_cannot_be_downloaded_are_said_to_go_where_keras_looks_for_them(
+    written: Written,
+) -> None:
+    words = "URL fetch failure on https://storage.googleapis.com/tensorflow/tf-keras-datasets/a.npz"
+    error = failed(written(f"raise Exception({words!r})\n"))
+    assert error.suggestions[0] == (
+        "It wants to download data: bring that file to ~/.keras/datasets."
+    )
