@@ -128,7 +128,7 @@ class Lessons(QObject):
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self.look)
         self.offer = LessonOffer()
-        for part in (services.document, services.readiness, services.facts):
+        for part in (services.document, services.readiness, services.facts, services.resuming):
             part.changed.connect(self._show_offer)
         self._show_offer()
         self.offer.taken.connect(self.choose)
@@ -300,9 +300,11 @@ class Lessons(QObject):
         self._pages.turned.connect(self.look)
 
     def _show_offer(self) -> None:
-        # Of a plan of one's own it would not be true that it is made for this machine.
+        # Of a plan of one's own it would not be true that it is made for this machine, nor of a
+        # run's that goes on.
         document, facts = self._services.document, self._services.facts
-        starter = document.plan is not None and document.path is None
+        resumes = self._services.resuming.target is not None
+        starter = document.plan is not None and document.path is None and not resumes
         # An error of the facts is that TensorFlow cannot be asked, and so cannot train.
         self.offer.show_ready(not (self._services.readiness.why_not or facts.error))
         offered = self._settings.get(LESSON_OFFER) == LESSON_OFFER.default

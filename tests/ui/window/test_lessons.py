@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from made_runs import Script, make_run
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication
 
+from gpu_studio.contract import Resume, SavedCheckpoint
 from gpu_studio.runs.lessons import lessons
 from gpu_studio.ui.kit.settings import LESSON
 from gpu_studio.ui.window import lessons as window_lessons
@@ -134,3 +136,19 @@ def test_that_nobody_is_told_to_train_what_cannot_be_trained(open_window, qtbot)
     facts.error = ""
     facts.changed.emit()
     assert "press Train" in offer.words.text()
+
+
+def test_that_who_resumes_a_run_is_not_told_that_a_plan_is_ready_to_train(
+    open_window, runs, qtbot
+) -> None:
+    """Above the button Resume it said: press Train."""
+    run = make_run(runs, Script(trained=1, epochs=3, ending="stopped"))
+    window = open_window()
+    qtbot.waitUntil(lambda: window.settled)
+    offer, resuming = window.lessons.offer, window.resuming
+    assert not offer.isHidden()
+    saved = SavedCheckpoint(run.checkpoints / "step-00000020", epoch=1, step=20)
+    resuming.begin(Resume(run, saved), window.document.plan)
+    assert offer.isHidden()
+    resuming.end()
+    assert not offer.isHidden()
