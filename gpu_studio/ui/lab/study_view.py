@@ -10,7 +10,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QGridLayout, QProgressBar, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGridLayout, QHeaderView, QProgressBar, QSizePolicy, QWidget
 
 from gpu_studio.common.figures import (
     UNKNOWN,
@@ -126,7 +126,8 @@ class EveryModel(PlainTable[PointGroup]):
         )[column - 1]
 
 
-_MEMORY: Final = _EVERY.index("memory of each device")
+_MEMORY, _RUNS = _EVERY.index("memory of each device"), _EVERY.index("runs")
+_MOST_POINT, _LEAST_RUNS = 240, 58
 
 
 class FactsGrid(QWidget):
@@ -252,7 +253,7 @@ class StudyView(LabView):
             table.set_row_height(_ROW)
             table.horizontalHeader().setStretchLastSection(False)
         self.table.set_widths({_RATES: 86, _LAST: 54}, stretch=0)
-        self.whole.set_widths({0: 170, 1: 92, 2: 66, 3: 82, 4: 82, 6: 58}, stretch=_MEMORY)
+        self._shape_whole()
 
     def _show_verdict(self, snapshot: StudySnapshot) -> None:
         if snapshot.problem:
@@ -303,6 +304,13 @@ class StudyView(LabView):
         label = "" if going else "Measure anew"
         self.changed_note.say(words, "warning", label, self.anew_wanted.emit)
 
+    def _shape_whole(self) -> None:
+        self.whole.set_widths({0: _MOST_POINT, 1: 92, 2: 72, 3: 82, 4: 82}, stretch=_RUNS)
+        # What each device held is read by scrolling where it is too long, and never cut.
+        heads = self.whole.horizontalHeader()
+        heads.setSectionResizeMode(_MEMORY, QHeaderView.ResizeMode.ResizeToContents)
+        heads.setMinimumSectionSize(_LEAST_RUNS)
+
     def _show_picture(self, snapshot: StudySnapshot) -> None:
         opened = snapshot.opened
         picture = picture_of(opened.study, snapshot.groups, snapshot.verdict) if opened else None
@@ -322,7 +330,9 @@ class StudyView(LabView):
         self.table.setColumnWidth(_LAST, 66 if template == "sweep" else 54)
         self.table.setColumnHidden(_LAST, template == "strategies")
         self._whole_card.setVisible(not scales and bool(snapshot.groups))
-        self.whole.setFixedHeight(HEADER + _ROW * len(snapshot.groups) + 4)
+        self.whole.setColumnWidth(0, min(self.whole.sizeHintForColumn(0), _MOST_POINT))
+        below = self.whole.horizontalScrollBar().sizeHint().height()
+        self.whole.setFixedHeight(HEADER + _ROW * len(snapshot.groups) + 4 + below)
         for place, row in enumerate(snapshot.groups):
             if row.label == snapshot.verdict.chosen:
                 self.table.choose_row(place)

@@ -88,6 +88,23 @@ def test_that_more_of_the_why_is_a_press_away(make, runs_dir, tmp_path):
     assert view.more.text() == "Less"
 
 
+def test_that_the_table_of_all_points_cuts_nothing_in_a_narrow_window(
+    make, runs_dir, tmp_path, qtbot
+):
+    """The memory of each device was '…' in 39 pixels, and could not be scrolled to."""
+    write_runs(runs_dir, made_study(tmp_path, "strategies", repeats=1))
+    table = view_of(make()).whole
+    table.setParent(None)
+    qtbot.addWidget(table)
+    table.resize(540, table.height())
+    table.show()
+    qtbot.waitExposed(table)
+    for column in range(table.model().columnCount()):
+        assert table.columnWidth(column) >= table.sizeHintForColumn(column), column
+    assert table.horizontalScrollBar().maximum() > 0
+    assert table.verticalScrollBar().maximum() == 0
+
+
 def test_that_strategies_have_a_table_with_losses_and_the_memory_of_each_device(
     make, runs_dir, tmp_path
 ):
