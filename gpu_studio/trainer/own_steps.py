@@ -116,7 +116,7 @@ class OwnSteps(CompiledProgram):
         warning. Raises UserCodeError for steps that return no logs, and what the steps raise.
         """
         given = samples.given(slice(1))
-        self._build(given)
+        self._build(given, samples.size)
         losses: set[tuple[int | None, ...]] = set()
         with watched_loss(self.model, losses), noting_results(self._metrics, self._found):
             traced = self._traced(TRAIN_STEP, given, samples.size)
@@ -137,12 +137,12 @@ class OwnSteps(CompiledProgram):
                     raise
                 yield not_evaluated(self.model, error)
 
-    def _build(self, given: tuple[Any, Any, Any]) -> None:
+    def _build(self, given: tuple[Any, Any, Any], size: int | None) -> None:
         """Build what no step can while it is traced for replicas."""
         x, y, weights = given
         given = x, y, self.loss.weighted(y, weights)
         with tf.device(self._device), self.strategy.scope():
-            built(self.model, given)
+            built(self.model, given, size)
             if self._replicas > 1 and self.model.built:
                 self._build_for_replicas(given)
         if self._replicas > 1:
@@ -163,15 +163,8 @@ class OwnSteps(CompiledProgram):
         self._only_builds = False
 
     def _traced(self, kind: str, given: tuple[Any, Any, Any], size: int | None) -> Any:
-        try:
-            return self._traced_for(kind, given, None)
-        except Exception:
-            if size is None or self._replicas > 1:
-                raise
-            # The step may reckon with the size, which `fit` lets it see, as with images.shape[0].
-            return self._traced_for(kind, given, size)
-
-    def _traced_for(self, kind: str, given: tuple[Any, Any, Any], size: int | None) -> Any:
+        # A step may reckon with the size, which `fit` lets it see, as with images.shape[0].
+        size = size if self._replicas == 1 else None
         samples = tf.nest.map_structure(
             lambda each: tf.TensorSpec((size, *each.shape[1:]), tf.as_dtype(each.dtype)), given
         )

@@ -238,9 +238,12 @@ def words_of_streams(training: Training, train: Split, held: Split | None) -> It
         yield from train.stream.notes(training.batch_size)
         ends = not (train.stream.endless or train.stream.once or training.steps_per_epoch)
         if train.stream.length is None and ends:
+            # Of batches whose size their types say, fit's means count that step's samples.
+            smaller = "" if train.stream.size is None else ", and its means of the loss are smaller"
             yield (
                 f"How many batches {train.stream.function.name} gives is not known before their "
-                "end, where fit counts one step more: Adam and schedules are further there."
+                "end, where fit counts one step more: Adam and schedules are further there"
+                f"{smaller}."
             )
     stream, asked = None if held is None else held.stream, training.validation_steps
     if stream is not None and stream.once and stream.batched and asked > len(stream.rows):

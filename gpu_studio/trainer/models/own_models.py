@@ -90,7 +90,7 @@ def python_model(
         given_seed(PurePath(function.name).name, made, function.default_of("seed"), seed)
     samples, size = dataset.train.seen(slice(1)), dataset.train.size
     if own_in_steps(made):
-        return built(made, dataset.train.given(slice(1)))
+        return built(made, dataset.train.given(slice(1)), size)
     model = function.guarded(lambda: as_graph(made, samples, dataset.sample_shape, size))
     check_shapes(function.name, model, dataset)
     came_from(model, function.guarded)

@@ -183,20 +183,21 @@ def call_as_fit(model: keras.Model, samples: Any, *, training: bool) -> Any:
     return model(samples, training=training) if takes else model(samples)
 
 
-def symbols_of(arrays: Any) -> Any:
-    """Return a structure of arrays as Keras' symbols for any number of their samples."""
+def symbols_of(arrays: Any, size: int | None = None) -> Any:
+    """Return a structure of arrays as Keras' symbols for `size` of their samples, or any number."""
     return keras.tree.map_structure(
-        lambda each: keras.KerasTensor((None, *each.shape[1:]), type_name(each.dtype)), arrays
+        lambda each: keras.KerasTensor((size, *each.shape[1:]), type_name(each.dtype)), arrays
     )
 
 
-def built(model: keras.Model, given: tuple[Any, Any, Any]) -> keras.Model:
+def built(model: keras.Model, given: tuple[Any, Any, Any], size: int | None = None) -> keras.Model:
     """Return the model with its layers built, as far as a look at its step finds them.
 
-    `given` are samples, targets and weights. Nothing is computed, and nothing drawn or changed.
-    Keras' `fit` does not ask that a model take the samples itself, if only its step does.
+    `given` are samples, targets and weights, `size` is as in `Split`. Nothing is computed, and
+    nothing drawn or changed. Keras' `fit` does not ask that a model take the samples itself, if
+    only its step does.
     """
-    symbols = symbols_of(given)
+    symbols = symbols_of(given, size)
     idle = dict.fromkeys(("apply", "apply_gradients"), lambda *_given, **_named: None)
     with ExitStack() as stack:
         stack.enter_context(weights_as_sources())

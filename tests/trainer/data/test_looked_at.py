@@ -211,6 +211,9 @@ def test_that_a_look_which_shuffles_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_that_steps_of_a_pipeline_of_unknown_length_are_told_to_be_counted_otherwise() -> None:
     (said,) = said_of(shuffled("generator"))
     assert "is not known before their end, where fit counts one step more" in said
+    assert said.endswith("are further there.")
+    dropped = shuffled("generator").unbatch().batch(2, drop_remainder=True)
+    assert said_of(dropped)[0].endswith("further there, and its means of the loss are smaller.")
     assert not said_of(shuffled("generator"), steps_per_epoch=3)
     assert not said_of(shuffled("generator").repeat())
 
