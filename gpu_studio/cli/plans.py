@@ -65,7 +65,12 @@ def register(commands: Commands) -> None:
     )
     add_fit(parser)
     parser.add_argument(
-        "--output", "-o", metavar="FILE", type=Path, help="the file to write, instead of stdout"
+        "--output",
+        "-o",
+        "--to",
+        metavar="FILE",
+        type=Path,
+        help="the file to write, instead of stdout",
     )
     add_force(parser, "FILE if it is there")
     add_json(parser)

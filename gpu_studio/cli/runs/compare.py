@@ -102,7 +102,7 @@ def register(actions: Commands) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser, metavar: str, what: str) -> None:
-    parser.add_argument("--output", "-o", metavar=metavar, type=Path, help=what)
+    parser.add_argument("--output", "-o", "--to", metavar=metavar, type=Path, help=what)
     add_force(parser, "what is there")
 
 

@@ -96,6 +96,17 @@ def test_that_a_report_is_written_and_not_over_another(gpu_studio, two, tmp_path
     assert path.read_text() != "mine"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("runs", "report", "fast"), ("runs", "export", "fast", "--format", "svg"), ("starter",)],
+)
+def test_that_a_file_is_named_after_the_same_option_everywhere(gpu_studio, two, tmp_path, words):
+    """`export`, `place` and `study` took --to, and these only --output."""
+    path = tmp_path / "written"
+    assert gpu_studio(*words, "--to", path).code == 0
+    assert path.is_file()
+
+
 def test_that_a_report_of_several_can_be_opened_at_once(gpu_studio, two, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(
