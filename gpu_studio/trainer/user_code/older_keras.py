@@ -38,7 +38,8 @@ _ARGUMENTS = {
     ),
     "period": "It is save_freq now, which counts batches: leave it out to save each epoch.",
     **dict.fromkeys(
-        ("write_grads", "sample_weight_mode"), "Keras 3 has nothing of the kind: leave it out."
+        ("write_grads", "sample_weight_mode", "save_before_preemption"),
+        "Keras 3 has nothing of the kind: leave it out.",
     ),
 }
 """What helps, by the argument that fit, compile, an optimizer or a callback no longer knows."""
@@ -115,7 +116,8 @@ def _of(table: Mapping[str, str]) -> Callable[[str], str]:
     return lambda name: table.get(name, "")
 
 
-_CALLED = r"^(?:\w+\.(?:fit|compile)\(\) |(?:ModelCheckpoint|TensorBoard)\.__init__\(\) )?"
+_CALLBACKS = "ModelCheckpoint|TensorBoard|BackupAndRestore"
+_CALLED = rf"^(?:\w+\.(?:fit|compile)\(\) |(?:{_CALLBACKS})\.__init__\(\) )?"
 _ASKED: dict[str, Callable[..., str]] = {
     r"object has no attribute '(\w+_generator|predict_\w+)'": _of(_METHODS),
     _CALLED + r"got an unexpected keyword argument '(\w+)'": _of(_ARGUMENTS),

@@ -35,6 +35,9 @@ OLD = {
         "It is keras.losses.mean_squared_error, without tf: import keras."
     ),
     "import keras; keras.callbacks.ModelCheckpoint('a.keras', period=2)": "It is save_freq now",
+    "import keras; keras.callbacks.BackupAndRestore('a', save_before_preemption=False)": (
+        "Keras 3 has nothing of the kind"
+    ),
     "import keras; keras.layers.Conv2D(3, 3, border_mode='same')": "It is padding now.",
     "import keras, tensorflow as tf; tf.reduce_mean(keras.Input((3,)))": "compute by keras.ops",
 }
