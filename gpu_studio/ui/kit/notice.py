@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -45,8 +45,10 @@ UNDO = "Undo"
 class Notice(QFrame):
     """One message at a time, over a corner of the pages, which do not move.
 
-    A new message replaces the old one.
+    A new message replaces the old one. `changed` says that there is another, or none any more.
     """
+
+    changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -119,6 +121,7 @@ class Notice(QFrame):
         self.raise_()
         self._count_down()
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
+        self.changed.emit()
 
     def settle(self, about: str) -> None:
         """Close the message if it is about this: it no longer holds."""
@@ -129,10 +132,14 @@ class Notice(QFrame):
         """Lie where the message hides least of the page that is seen now."""
         self._place()
 
+    @property
+    def offers_undo(self) -> bool:
+        """Whether what the message tells of can be taken back."""
+        return self.isVisible() and self.button.isVisible() and self.button.text() == UNDO
+
     def take_back(self) -> bool:
         """Take back what the message tells of, if it offers that; whether it does."""
-        offered = self.isVisible() and self.button.isVisible() and self.button.text() == UNDO
-        if offered:
+        if offered := self.offers_undo:
             self._act()
         return offered
 
@@ -175,6 +182,7 @@ class Notice(QFrame):
         """Stop the countdown."""
         super().hideEvent(event)
         self._clock.stop()
+        self.changed.emit()
 
     def setVisible(self, visible: bool) -> None:  # noqa: N802 - Qt's name
         """Return the focus before Qt moves it to whatever comes next."""

@@ -60,6 +60,7 @@ class WindowState(QObject):
         services.sampler.changed.connect(self._follow_machine)
         services.actions.answer_refused("train", self._tell_why_not)
         services.document.undo_stack.indexChanged.connect(self._follow_undo)
+        services.notice.changed.connect(self._follow_undo)
         for name in ("undo", "redo"):
             services.actions.answer_refused(name, partial(self._answer_undo, name))
         services.resuming.changed.connect(self._follow_resuming)
@@ -112,11 +113,12 @@ class WindowState(QObject):
         self._allow_plans()
 
     def close(self) -> None:
-        """Follow the undo steps no more.
+        """Follow the undo steps and the messages no more.
 
-        The stack tells of its own end, when it is no longer there to be asked.
+        Both tell of their own end, when they are no longer there to be asked.
         """
         self._services.document.undo_stack.indexChanged.disconnect(self._follow_undo)
+        self._services.notice.changed.disconnect(self._follow_undo)
 
     def _follow_plan(self) -> None:
         document, readiness = self._services.document, self._services.readiness
@@ -173,12 +175,18 @@ class WindowState(QObject):
         page.part_opened.connect(lambda name: settings.set(PLAN_TAB, name))
 
     def _follow_undo(self) -> None:
-        """Allow undo where the plan is seen: elsewhere it would change what nobody looks at."""
+        """Allow undo where the plan is seen: elsewhere it would change what nobody looks at.
+
+        There it takes back what the message tells of, if that offers it.
+        """
         stack, actions = self._services.document.undo_stack, self._actions
         elsewhere = "" if self._pages.current == "plan" else PLAN_ELSEWHERE
         actions.allow("undo", elsewhere if stack.canUndo() else "There is nothing to undo")
         actions.allow("redo", elsewhere if stack.canRedo() else "There is nothing to redo")
         actions["undo"].setText(f"Undo: {stack.undoText()}" if stack.canUndo() else "Undo")
+        if elsewhere and self._services.notice.offers_undo:
+            actions.allow("undo", "")
+            actions["undo"].setText("Undo")
         actions["redo"].setText(f"Redo: {stack.redoText()}" if stack.canRedo() else "Redo")
 
     def _answer_undo(self, name: str) -> None:

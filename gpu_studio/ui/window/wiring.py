@@ -64,7 +64,6 @@ def of_plans(
     services: Services, files: PlanFiles, repairs: Repairs, scripts: Scripts, consent: CodeConsent
 ) -> Handlers:
     """The actions about the open plan and its files."""
-    undo = services.document.undo_stack
     return {
         **{f"new_{name}": partial(files.new_from_template, name) for name in RUNNABLE_STRATEGIES},
         "new_starter": files.new_starter,
@@ -73,8 +72,7 @@ def of_plans(
         "save_plan_as": files.save_as,
         "compare_plan": files.choose_and_compare,
         "export_python": scripts.choose_and_write,
-        "undo": undo.undo,
-        "redo": undo.redo,
+        "redo": services.document.undo_stack.redo,
         "copy_plan": files.copy,
         "copy_python": scripts.copy,
         "allow_code": consent.ask_about_plan,
@@ -108,6 +106,13 @@ def of_window(services: Services, pages: Pages) -> Handlers:
     """The actions about the window itself, and about the machine; F1 holds in dialogs, too."""
     services.actions["guide"].setShortcutContext(Qt.ShortcutContext.ApplicationShortcut)
 
+    def undo() -> None:
+        """Take back a change of the plan where it is seen, else what the message tells of."""
+        if pages.current == "plan":
+            services.document.undo_stack.undo()
+        else:
+            services.notice.take_back()
+
     def look_again() -> None:
         services.inventory.refresh()
         services.sampler.retry()
@@ -118,6 +123,7 @@ def of_window(services: Services, pages: Pages) -> Handlers:
         "refresh": look_again,
         "doctor": partial(_open_doctor, services),
         "palette": partial(_open_palette, services),
+        "undo": undo,
         "guide": partial(open_guide, services, pages),
         "shortcuts": partial(open_guide, services, pages, "shortcuts"),
         "about": partial(_open_about, services),

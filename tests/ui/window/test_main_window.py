@@ -315,6 +315,28 @@ def test_that_opening_another_plan_can_be_undone(open_window, plan_file, qtbot) 
     assert window.document.plan == before
 
 
+def test_that_undo_is_offered_for_what_a_message_tells_of_where_no_plan_is_seen(
+    open_window, plan_file, qtbot
+) -> None:
+    window, done = open_window(), []
+    qtbot.waitUntil(lambda: window.document.plan is not None)
+    window.plan_files.open(plan_file)
+    opened = window.document.plan
+    undo = window.actions_["undo"]
+    window.show_page("runs")
+    assert not undo.isEnabled()
+    window.notice.say("A run was deleted.", label="Undo", action=lambda: done.append("undone"))
+    assert (undo.isEnabled(), undo.text()) == (True, "Undo")
+    undo.trigger()
+    assert (done, window.document.plan) == (["undone"], opened)
+    assert not undo.isEnabled()
+    window.show_page("plan")
+    window.notice.say("A run was deleted.", label="Undo", action=lambda: done.append("undone"))
+    undo.trigger()
+    assert window.document.plan != opened
+    assert done == ["undone"]
+
+
 def test_that_the_colours_are_chosen_and_remembered(open_window, settings, theme) -> None:
     window = open_window()
     window.actions_["theme_dark"].trigger()
