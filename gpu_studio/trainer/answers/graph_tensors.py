@@ -171,7 +171,8 @@ def unread_outputs(operations: Sequence[Any], results: Sequence[Any]) -> frozens
 
 def _needed_places(loop: Any, wanted: Collection[Any]) -> set[int]:
     """Return the places of what a loop hands from turn to turn that some `wanted` output needs."""
-    body, condition = body_of(loop), while_v2._get_graph(loop, "cond", "_cond_graph")  # noqa: SLF001
+    body = body_of(loop)
+    condition = while_v2._get_graph(loop, "cond", "_cond_graph")  # noqa: SLF001 (no public name)
     places = {place for place, x in enumerate(condition.inputs) if x.consumers()}
     places |= {place for place, x in enumerate(loop.outputs) if x.ref() in wanted}
     given = {x.op.name: place for place, x in enumerate(body.inputs)}

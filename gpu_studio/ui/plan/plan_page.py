@@ -179,7 +179,8 @@ class PlanPage(Page):
         layers = self.workspace.made("Layers")
         if layers is None or self._shown is None or self._seen.due:
             return None
-        seconds: float | None = layers.step_seconds_of(self._shown.plan)  # type: ignore[attr-defined]
+        plan = self._shown.plan
+        seconds: float | None = layers.step_seconds_of(plan)  # type: ignore[attr-defined]
         return seconds
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
